@@ -12,30 +12,38 @@
 //! makes a plan of a diff, and `exhibit` prepares a finished plan for display.
 
 mod asking;
+mod at;
 mod carry;
+mod change;
 mod check;
 mod child;
 mod diff;
 mod engine;
 mod exhibit;
-mod fate;
 mod files;
 mod from_diff;
 mod graph;
+mod hash;
 mod jail;
 mod limits;
+mod lock;
 mod model;
 mod parts;
 mod pipeline;
+mod planned;
+mod preview;
 mod protected;
 mod read;
 mod record;
+mod recover;
 mod redacted;
 mod report;
 mod rollback;
 mod sql;
+mod told;
+mod unread;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
@@ -48,24 +56,26 @@ use crate::{
     },
 };
 
+use at::At;
 use limits::Limits;
 use model::ActionId;
 use protected::Kept;
 use record::Run;
 
 pub(crate) use asking::{can_change, can_report, cancel, status};
-pub(crate) use carry::{
-    Settled, clear_expired, execute, preview, recover, recover_all, recover_named,
-};
+pub(crate) use carry::execute;
 pub(crate) use child::child;
 pub(crate) use diff::{DiffLine, DiffMark, Difference, Reader, Word};
 pub(crate) use engine::Consent;
 pub(crate) use exhibit::{FileExhibit, PlanExhibit, ShownFile, Undo, exhibit};
-pub(crate) use fate::{Fate, fate, is_journalled};
 pub(crate) use files::lacks;
 pub(crate) use from_diff::from_diff;
 pub(crate) use jail::ARGUMENT;
 pub(crate) use model::ChangeKind;
+pub(crate) use preview::preview;
+pub(crate) use recover::{
+    Fate, Settled, clear_expired, fate, is_journalled, recover, recover_all, recover_named,
+};
 pub(crate) use redacted::redacted;
 pub(crate) use rollback::{rollback, rollback_preview};
 pub(crate) use sql::{Found as Engine, probe as engine};
@@ -110,16 +120,22 @@ impl Desk<'_> {
     fn below(&self, paths: Vec<Utf8PathBuf>) -> Vec<RelPath> {
         let below =
             |path: &Utf8Path| RelPath::parse(path.strip_prefix(self.root).ok()?.as_str()).ok();
-        let each = |path: Utf8PathBuf| {
-            let real = |path: &Utf8Path| Utf8PathBuf::try_from(resolved(path.as_std_path())).ok();
-            let beside = path.parent().and_then(real);
-            let beside = beside.and_then(|dir| Some(dir.join(path.file_name()?)));
-            let real = real(&path);
+        let real = |path: &Utf8Path| Utf8PathBuf::try_from(resolved(path.as_std_path())).ok();
+        // Most of them are in few directories, and are no links.
+        let mut parents = BTreeMap::new();
+        let mut each = |path: Utf8PathBuf| {
+            let parent = path.parent().map(|dir| {
+                let known = parents.entry(dir.to_owned());
+                known.or_insert_with_key(|dir| real(dir)).clone()
+            });
+            let beside = parent.flatten().zip(path.file_name());
+            let beside = beside.map(|(dir, name)| dir.join(name));
+            let real = path.is_symlink().then(|| real(&path)).flatten();
             [Some(path), beside, real]
         };
         let mut found: Vec<RelPath> = paths
             .into_iter()
-            .flat_map(each)
+            .flat_map(&mut each)
             .filter_map(|path| below(&path?))
             .collect();
         found.sort();
@@ -151,7 +167,7 @@ impl Desk<'_> {
             plan_id,
             task_id: self.task_id.to_owned(),
             directory,
-            began: self.host.now(),
+            began: At::from(&self.host.now()),
             actions: actions.collect(),
         }
     }

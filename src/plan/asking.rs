@@ -13,11 +13,13 @@ use crate::{
 
 use super::{
     Desk,
-    engine::{Folder, Mark, Origin, REPORTS, UNFINISHED, account, finished, mark_of, unfinished},
+    engine::{
+        Account, Folder, Mark, Origin, REPORTS, State, UNFINISHED, account, account_by_anybody,
+        finished, mark_of, unfinished,
+    },
     files::{Root, innermost, joined, there},
-    nothing_done, refused,
-    report::{self, EXECUTION_REPORT, MANIFEST},
-    reported,
+    nothing_done, refused, report, reported,
+    told::{documents, story},
 };
 
 /// Whether plans can make their report directories and their notes below this root. Nothing is made.
@@ -56,22 +58,25 @@ pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Outcome {
             );
             return Err(Failure::new(Fault::JournalForeign, message));
         }
-        let text = folder.report(EXECUTION_REPORT)?;
-        let report: Value = serde_json::from_slice(&text).map_err(|error| {
-            let message = format!("the report in {} is not JSON: {error}", &folder.path);
-            Failure::new(Fault::ContentInvalid, message)
-        })?;
+        let account = account(&folder.dir)?;
+        let Some(story) = story(&account) else {
+            let message = format!("the plan of {} has not ended", &folder.path);
+            return Err(Failure::new(Fault::InFlight, message));
+        };
+        folder.put_again(&documents(&account))?;
+        let mut ids = story.end.ids.iter().copied();
+        let (report, _) = report::execution(&story, &mut || ids.next().unwrap_or_default());
         let status = report
             .get("status")
             .and_then(Value::as_str)
             .unwrap_or("unknown");
         let sentence = format!("The plan of {} ended: {status}.", &folder.path);
         let mut files = report::files(&folder.path);
-        if folder.dir.look(MANIFEST)?.is_none() {
+        if story.undo.is_none() {
             files.rollback_manifest = None;
         }
         let told = Outcome {
-            execution_report: Some(report).filter(|report| !report.is_null()),
+            execution_report: Some(report),
             ..nothing_done(sentence)
         };
         Ok(reported(told, files))
@@ -160,28 +165,39 @@ pub(super) fn find(root: &Root, plan: &PlanName, sought: Sought) -> Result<Strin
         let message = format!("{what} below {}/{REPORTS}", root.path());
         Failure::new(Fault::ManifestUnusable, message)
     };
-    let (file, field, wanted) = match plan {
+    let (field, wanted) = match plan {
         PlanName::Path(path) => {
             return directory_of(path, root)
                 .map(str::to_owned)
                 .ok_or_else(|| unknown(&format!("`{path}` is no report directory")));
         }
-        PlanName::ManifestId(id) => (MANIFEST, "manifest_id", id),
-        PlanName::PlanId(id) => (EXECUTION_REPORT, "plan_id", id),
-        PlanName::TaskId(id) => (EXECUTION_REPORT, "task_id", id),
+        PlanName::ManifestId(id) => ("manifest_id", id),
+        PlanName::PlanId(id) => ("plan_id", id),
+        PlanName::TaskId(id) => ("task_id", id),
     };
-    let is_meant = |folder: &Folder<'_>| {
-        let text = folder.report(file).unwrap_or_default();
-        let document = serde_json::from_slice::<Value>(&text).unwrap_or_default();
-        document.get(field).and_then(Value::as_str) == Some(wanted)
+    let is_meant = |found: &Account| match plan {
+        PlanName::Path(_) => false,
+        PlanName::ManifestId(id) => {
+            let undo = found
+                .undo
+                .as_ref()
+                .filter(|_| found.state != State::NothingChanged);
+            undo.is_some_and(|undo| undo.id.to_string() == *id)
+        }
+        PlanName::PlanId(id) => found.run.as_ref().is_some_and(|run| run.plan_id == *id),
+        PlanName::TaskId(id) => found.run.as_ref().is_some_and(|run| run.task_id == *id),
     };
-    let rank = |folder: &Folder<'_>| {
-        let is_sought = sought == Sought::Newest || folder.report(MANIFEST).is_ok();
-        (is_sought, is_from_here(folder))
+    let rank = |found: &Account| {
+        let is_sought =
+            sought == Sought::Newest || found.state == State::Done && found.undo.is_some();
+        (is_sought, found.origin == Origin::Here)
     };
     let mut best: Option<((bool, bool), String)> = None;
-    for folder in finished(root)?.filter(is_meant) {
-        let rank = rank(&folder);
+    for folder in finished(root)? {
+        let Some(found) = account_by_anybody(&folder.dir).ok().filter(is_meant) else {
+            continue;
+        };
+        let rank = rank(&found);
         if best.as_ref().is_none_or(|(before, _)| rank > *before) {
             best = Some((rank, folder.path.name().to_owned()));
         }

@@ -1,8 +1,6 @@
 //! Applies a plan, in the order of 001 §5.1: check, checkpoint, apply, verify, report.
 
 mod in_parts;
-mod lock;
-mod settle;
 mod staging;
 mod telling;
 mod verify;
@@ -16,22 +14,23 @@ use crate::{
 
 use super::{
     Desk, Reader, broken,
+    change::Change,
     check::{self, Checker},
-    engine::{Applied, Committed, Entry, Folder, Stage, UndoEnd, Undoing},
+    engine::{Applied, Committed, Folder, Stage, UndoEnd, Undoing},
     files::{Root, jailed},
+    lock::{locked, stopped},
     model::{ActionId, OnFailure, Plan},
+    preview::{Foresight, not_undone},
     read,
-    record::{Change, Durability, Jail, PreviewHash, Undo},
+    record::{Durability, Foreseen, Jail, PreviewHash, Undo},
+    recover::settle_others,
     refused,
-    report::{self, MANIFEST, Manifest, SCRIPT},
+    report::{self, Later},
+    unread::unread,
 };
 
 use in_parts::Bound;
-pub(super) use lock::locked;
-pub(crate) use settle::{Settled, clear_expired, recover, recover_all, recover_named};
-pub(super) use settle::{settle_all, settle_others};
-pub(crate) use staging::preview;
-pub(super) use staging::{Foresight, Staging};
+pub(super) use staging::{Staging, begun};
 pub(super) use telling::Teller;
 use verify::verify;
 
@@ -52,7 +51,7 @@ pub(crate) fn execute(
 ) -> Outcome {
     let plan = match read::read(order, bounds, &desk.kept(bounds)) {
         Ok(plan) => plan,
-        Err(error) => return telling::unread(&error, desk),
+        Err(error) => return unread(&error, desk),
     };
     in_the_root(desk, |root, jail| {
         let carrier = Carrier {
@@ -126,14 +125,10 @@ impl<'a> Carrier<'a> {
         let run = self.desk.run(plan_id, folder.path.clone(), actions);
         let mut teller = Teller::new(self.desk, self.jail, run, self.plan.notes.clone());
         teller.sanction = self.plan.limits.sanction.clone();
-        let stage = folder
-            .again()
-            .and_then(|folder| Stage::open(folder, &teller.mark()));
-        let stage = match stage {
+        let stage = match teller.stage(folder) {
             Ok(stage) => stage,
             Err(error) => return ControlFlow::Break(refused(error.into())),
         };
-        let mut staging = Staging::new(stage, self.desk.host);
         let stopped = || self.stopped();
         let checker = Checker {
             plan: self.plan,
@@ -141,72 +136,92 @@ impl<'a> Carrier<'a> {
             host: self.desk.host,
             stopped: &stopped,
         };
-        let programs = self.plan.programs();
-        let foreseen = if programs.is_empty() {
-            let checked = check::foresee(checker, &mut staging);
-            checked.map(|checked| (checked, std::mem::take(&mut staging.foreseen)))
-        } else {
-            // The parts after a pipeline are staged later, so all parts are checked beforehand without staging.
-            let mut foresight = Foresight::new(&self.plan.limits, Reader::User);
-            let checked = check::foresee(checker, &mut foresight);
-            checked.map(|checked| (checked, foresight.foreseen))
+        if self.plan.programs().is_empty() {
+            return self.in_one(stage, teller, checker, begun);
+        }
+        // The parts after a pipeline are staged later, so all parts are checked beforehand without staging.
+        let mut foresight = Foresight::new(&self.plan.limits, Reader::User);
+        let checked = check::foresee(checker, &mut foresight);
+        let checked = self.sound_plan(checked, &foresight.foreseen, &mut teller);
+        let Ok(checked) = checked else {
+            return ControlFlow::Break(unchanged(stage, teller));
         };
-        let (checked, foreseen) = match foreseen {
-            Ok((mut checked, foreseen)) => {
-                teller.so_far(self.plan, &checked);
-                teller.story.warnings.append(&mut checked.notes);
-                (checked, foreseen)
-            }
+        // The parts tell again what their queries have to tell.
+        let warnings = &mut teller.story.end.warnings;
+        warnings.clone_from(&self.plan.notes);
+        warnings.extend(not_undone(self.plan));
+        let bound = Bound {
+            foreseen: foresight.foreseen,
+            later: checked.later,
+        };
+        // A pipeline may work on a database of the plan. Each part locks its own.
+        drop(checked.held);
+        let made = self.in_parts(stage, &mut teller, checker, &bound);
+        let made = committed(made, &mut teller);
+        self.ended(made, teller, begun)
+    }
+
+    /// A plan without pipelines is checked and staged at once.
+    fn in_one(
+        &self,
+        stage: Stage<'a>,
+        mut teller: Teller<'a>,
+        checker: Checker<'_>,
+        begun: Moment,
+    ) -> ControlFlow<Outcome, Folder<'a>> {
+        let mut staging = Staging::new(stage, self.desk.host);
+        let checked = check::foresee(checker, &mut staging);
+        let checked = self.sound_plan(checked, &staging.foreseen, &mut teller);
+        let stage = staging.stage;
+        if checked.is_err() || stage.changes.is_empty() {
+            return ControlFlow::Break(unchanged(stage, teller));
+        }
+        let made = make(
+            stage,
+            &mut teller,
+            self.plan.limits.max_concurrency,
+            checker.stopped,
+            &mut |changes, teller| self.verified(changes, teller),
+        );
+        self.ended(made, teller, begun)
+    }
+
+    /// Whether the plan may be made as it was checked. `Err`: nothing is to be changed, and the teller knows why.
+    fn sound_plan(
+        &self,
+        checked: Result<check::Checked, Failure>,
+        foreseen: &[Foreseen],
+        teller: &mut Teller<'_>,
+    ) -> Result<check::Checked, Unsound> {
+        let mut checked = match checked {
+            Ok(checked) => checked,
             Err(failure) => {
                 teller.none_tried(self.plan);
                 teller.trouble(failure);
-                return ControlFlow::Break(unchanged(staging.stage, teller));
+                return Err(Unsound);
             }
         };
-        let hash = PreviewHash::of(&self.order.plan, foreseen.clone(), &programs);
+        teller.so_far(self.plan, &checked);
+        teller.story.end.warnings.append(&mut checked.notes);
+        let programs = self.plan.programs();
+        let hash = PreviewHash::of(&self.order.plan, foreseen.to_vec(), &programs);
         if let Some(expected) = self.expect.filter(|expected| *expected != hash.as_str()) {
             teller.trouble(Failure::new(
                 Fault::PreviewChanged,
                 format!("the plan would now have the preview hash {}, not {expected}: a file or the plan has changed since the preview. Make a new preview with --dry-run", hash.as_str()),
             ));
-            return ControlFlow::Break(unchanged(staging.stage, teller));
+            return Err(Unsound);
         }
         if let Some(failure) = not_approved(&self.plan.limits.sanction, &hash) {
             teller.trouble(failure);
-            return ControlFlow::Break(unchanged(staging.stage, teller));
+            return Err(Unsound);
         }
-        teller.story.preview = Some(hash);
-        let failed = teller.failure().is_some();
+        teller.story.end.preview = Some(hash);
         let undone_on_failure = self.plan.instructions.on_failure == OnFailure::RollBack;
-        let idle = programs.is_empty() && staging.changes.is_empty();
-        if idle || (failed && undone_on_failure) {
-            return ControlFlow::Break(unchanged(staging.stage, teller));
+        match teller.failure() {
+            Some(_) if undone_on_failure => Err(Unsound),
+            _ => Ok(checked),
         }
-        if !programs.is_empty() {
-            // The parts tell again what their queries have to tell.
-            teller.story.warnings.clone_from(&self.plan.notes);
-            teller.story.warnings.extend(telling::not_undone(self.plan));
-            let bound = Bound {
-                foreseen,
-                later: checked.later,
-            };
-            // A pipeline may work on a database of the plan. Each part locks its own.
-            drop(checked.held);
-            let made = self.in_parts(staging, &mut teller, checker, &bound);
-            let made = committed(made, &mut teller);
-            return self.ended(made, teller, begun);
-        }
-        let (stage, undo) = staging.ready();
-        let threads = self.plan.limits.max_concurrency;
-        let made = make(
-            stage,
-            &mut teller,
-            undo,
-            threads,
-            &stopped,
-            &mut |entries, teller| self.verified(entries, teller),
-        );
-        self.ended(made, teller, begun)
     }
 
     fn ended(
@@ -218,24 +233,27 @@ impl<'a> Carrier<'a> {
         match made {
             Ok(committed) => ControlFlow::Break(committed_end(committed, teller)),
             Err(undoing)
-                if teller.story.pipelines.is_empty()
+                if teller.story.end.pipelines.is_empty()
                     && self.is_worth_another(&undoing)
                     && self.is_quiet(undoing.at.as_ref(), begun) =>
             {
                 tracing::info!("{}; the plan is checked again.", undoing.why.message);
-                ControlFlow::Continue(undoing.folder)
+                undoing.again().map_or_else(
+                    |error| ControlFlow::Break(refused(error.into())),
+                    ControlFlow::Continue,
+                )
             }
             Err(undoing) => ControlFlow::Break(undone_end(*undoing, teller)),
         }
     }
 
     /// 001 §5.1, phase 6. A rule that does not hold undoes the plan, or its action fails.
-    fn verified(&self, entries: &[Entry], teller: &mut Teller<'_>) -> Result<(), Failure> {
+    fn verified(&self, changes: &[Change], teller: &mut Teller<'_>) -> Result<(), Failure> {
         let completed = |id: &ActionId| teller.completed(id);
-        let findings = verify(self.plan, self.root, entries, &completed, &|| {
+        let findings = verify(self.plan, self.root, changes, &completed, &|| {
             self.stopped()
         })?;
-        teller.story.warnings.extend(findings.warnings);
+        teller.story.end.warnings.extend(findings.warnings);
         let first = match self.plan.instructions.on_failure {
             OnFailure::RollBack => findings.failed.first().cloned(),
             OnFailure::Keep => None,
@@ -296,32 +314,18 @@ pub(super) fn not_approved(sanction: &Sanction, hash: &PreviewHash) -> Option<Fa
     (approved != hash.as_str()).then(|| Failure::new(Fault::ApprovalMismatch, message))
 }
 
-/// Why a plan must stop now: a signal, or the end of its time (R-001-173).
-pub(super) fn stopped(desk: Desk<'_>, given: Duration) -> Option<Failure> {
-    if let Some(interrupt) = desk.host.interrupts().caught() {
-        let message = format!("cancelled by {}", interrupt.name());
-        return Some(Failure::new(Fault::Cancelled, message));
-    }
-    let given = desk.budget.map_or(given, |budget| budget.min(given));
-    (desk.begun.passed() > given).then(|| {
-        let message = format!("the plan took longer than its time limit of {given:?}");
-        Failure::new(Fault::ToolTimeout, message)
-    })
-}
-
 /// The check between applying and committing. If it fails, everything is undone.
-type Verify<'v> = &'v mut dyn FnMut(&[Entry], &mut Teller<'_>) -> Result<(), Failure>;
+type Verify<'v> = &'v mut dyn FnMut(&[Change], &mut Teller<'_>) -> Result<(), Failure>;
 
 /// Makes the staged changes: checkpoint, changes, verification, reports.
 pub(super) fn make<'a>(
     stage: Stage<'a>,
     teller: &mut Teller<'_>,
-    undo: Undo,
     threads: usize,
     stopped: &dyn Fn() -> Option<Failure>,
     verified: Verify<'_>,
 ) -> Result<Committed<'a>, Box<Undoing<'a>>> {
-    let made = make_part(stage, teller, undo, threads, stopped, verified);
+    let made = make_part(stage, teller, threads, stopped, verified);
     committed(made, teller)
 }
 
@@ -330,8 +334,13 @@ fn committed<'a>(
     made: Result<Applied<'a>, Box<Undoing<'a>>>,
     teller: &mut Teller<'_>,
 ) -> Result<Committed<'a>, Box<Undoing<'a>>> {
-    let made = made.and_then(|applied| applied.commit(&teller.documents()));
-    let has_run = !teller.story.pipelines.is_empty();
+    let made = made.and_then(|applied| {
+        let lost = telling::attributes_lost(&teller.story);
+        teller.story.end.warnings.extend(lost);
+        let ending = teller.ending();
+        applied.commit(ending, &teller.documents())
+    });
+    let has_run = !teller.story.end.pipelines.is_empty();
     teller.desk.course.set(match &made {
         Ok(_) => Reach::Changed,
         Err(undoing) => match undoing.end {
@@ -346,81 +355,67 @@ fn committed<'a>(
 fn make_part<'a>(
     stage: Stage<'a>,
     teller: &mut Teller<'_>,
-    undo: Undo,
     threads: usize,
     stopped: &dyn Fn() -> Option<Failure>,
     verified: Verify<'_>,
 ) -> Result<Applied<'a>, Box<Undoing<'a>>> {
-    let manifest = Manifest::of(&teller.story.run, &undo);
-    // The manifest and the script are on the disk before the first change.
-    let documents = vec![
-        (MANIFEST, report::bytes(&manifest)),
-        (SCRIPT, report::script(&manifest).into_bytes()),
-    ];
-    teller.story.undo = Some(undo);
-    let armed = stage.arm(&documents, threads)?;
+    let host = teller.desk.host;
+    let undo = teller.story.undo.take().unwrap_or_else(|| begun(host));
+    let (part, made) = (undo.clone(), stage.made_changes().to_vec());
+    teller.story.undo = Some(Undo {
+        changes: [made.as_slice(), &stage.changes].concat(),
+        ..undo
+    });
+    // Even where the rest of the journal is on the disk, the end must find room there.
+    let end = serde_json::to_vec(&teller.story.end).map_or(0, |end| end.len());
+    let documents = match &teller.story.undo {
+        Some(undo) => report::undo_documents(
+            &teller.story.run,
+            undo,
+            &Later::default(),
+            &Later::default(),
+        ),
+        None => Vec::new(),
+    };
+    let armed = stage.arm(part, &documents, end as u64, threads)?;
     teller.desk.course.set(Reach::Changing);
     let applied = armed.apply(stopped)?;
-    teller.captured(applied.entries(), applied.captures());
-    match verified(applied.entries(), teller) {
+    teller.captured(applied.captures());
+    match verified(applied.changes(), teller) {
         Ok(()) => Ok(applied),
         Err(failure) => Err(Box::new(applied.undo(failure))),
     }
 }
 
 pub(super) fn committed_end(committed: Committed<'_>, mut teller: Teller<'_>) -> Outcome {
-    teller.story.durability = committed.durability;
-    teller.story.warnings.extend(committed.notes);
-    let lost = attributes_lost(teller.story.changes());
-    teller.story.warnings.extend(lost);
+    teller.story.end.durability = committed.durability;
+    teller.after.extend(committed.notes);
     if committed.durability == Durability::Unconfirmed {
-        teller.warn("The plan is applied, but the disk did not confirm it: after a power failure it may be undone.");
+        teller.note("The plan is applied, but the disk did not confirm it: after a power failure it may be undone.");
     }
     teller.finish(&committed.folder)
 }
 
-/// A sentence for each file that lost attributes, up to a number of files.
-fn attributes_lost(changes: &[Change]) -> Vec<String> {
-    const MOST: usize = 5;
-    let lost = changes
-        .iter()
-        .filter(|change| !change.fidelity.degraded.is_empty());
-    let mut told: Vec<String> = lost
-        .clone()
-        .take(MOST)
-        .map(|change| {
-            let what = change.fidelity.degraded.join("; ");
-            format!(
-                "Not every attribute of `{}` could be kept: {what}.",
-                change.path
-            )
-        })
-        .collect();
-    let others = lost.count().saturating_sub(MOST);
-    if others > 0 {
-        told.push(format!(
-            "The same is true of {others} other files; the execution report names them under `degraded`."
-        ));
+pub(super) fn undone_end(mut undoing: Undoing<'_>, mut teller: Teller<'_>) -> Outcome {
+    let before = teller.story.clone();
+    teller.undone(&undoing.why, undoing.at.as_ref(), &undoing.end);
+    if let Err(error) = undoing.settle(teller.ending()) {
+        teller.story = before;
+        teller.undone(
+            &undoing.why,
+            undoing.at.as_ref(),
+            &UndoEnd::Stuck(vec![error.to_string()]),
+        );
+        teller.ending();
     }
-    told
-}
-
-pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Outcome {
-    let Undoing {
-        folder,
-        why,
-        at,
-        end,
-    } = undoing;
-    teller.undone(why, at.as_ref(), end);
-    teller.leave(&folder);
-    teller.finish(&folder)
+    teller.leave(&undoing.folder);
+    teller.finish(&undoing.folder)
 }
 
 /// The end of a plan that changed nothing.
 pub(super) fn unchanged(stage: Stage<'_>, mut teller: Teller<'_>) -> Outcome {
     teller.nothing_changed();
-    match stage.abandon() {
+    match stage.abandon(teller.ending()) {
         Ok(folder) => {
             teller.leave(&folder);
             teller.finish(&folder)
@@ -431,6 +426,9 @@ pub(super) fn unchanged(stage: Stage<'_>, mut teller: Teller<'_>) -> Outcome {
         }
     }
 }
+
+/// The plan is not to be made; the teller knows why.
+struct Unsound;
 
 #[cfg(test)]
 mod tests;

@@ -6,75 +6,30 @@
 mod overlay;
 mod places;
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    thread,
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::{
-    host::{self, Host, Moment, RangeLock},
+    host::{Host, Moment, RangeLock},
     task::{Failure, Fault, RelPath},
 };
 
 use super::{
-    engine::{Seen, hash, hash_of_link},
-    files::{Attributes, Dir, Facts, FileError, Inherited, Kind, Root, View},
-    model::{Action, ActionId, ChangeKind, OnError, OnFailure, Operation, Plan},
+    files::{FileError, Inherited, Root, View},
+    model::{Action, ActionId, OnError, OnFailure, Operation, Plan},
     parts::{Part, Unknown, parts},
     pipeline,
+    planned::Planned,
     record::{ActionEnd, Verdict, uuid_v4},
 };
 
 use overlay::Overlay;
-use places::{Mounts, Place, Places, SqlPlaces, places};
+use places::{Place, Places, SqlPlaces, places};
 
 /// Receives the changes of a plan.
 pub(crate) trait Sink {
     /// Receives a directory that has to be made, the outermost first.
     fn dir(&mut self, path: &RelPath, mount: u64, inherited: &Inherited) -> Result<(), FileError>;
-    fn change(&mut self, change: Change<'_>) -> Result<(), FileError>;
-}
-
-pub(crate) struct Change<'a> {
-    /// The actions it comes from, in their order.
-    pub(crate) actions: &'a [ActionId],
-    /// Where it is; of a renamed file, where it was.
-    pub(crate) path: &'a RelPath,
-    /// The file before the change; `None` for a file that is created.
-    pub(crate) before: Option<&'a Original>,
-    pub(crate) after: After<'a>,
-    /// The link by which the plan named it.
-    pub(crate) link: Option<&'a RelPath>,
-    pub(crate) mount: u64,
-}
-
-pub(crate) enum After<'a> {
-    Written {
-        bytes: &'a [u8],
-        attributes: Attributes,
-        /// SHA-256 of the query that made the bytes, if it may make others the next time.
-        query: Option<&'a str>,
-    },
-    /// A new symbolic link.
-    Linked {
-        to: &'a str,
-    },
-    Deleted,
-    Renamed {
-        to: &'a RelPath,
-    },
-}
-
-impl Change<'_> {
-    pub(crate) fn kind(&self) -> ChangeKind {
-        match (self.before, &self.after) {
-            (None, _) => ChangeKind::Create,
-            (Some(_), After::Written { .. } | After::Linked { .. }) => ChangeKind::Modify,
-            (Some(_), After::Deleted) => ChangeKind::Delete,
-            (Some(_), After::Renamed { .. }) => ChangeKind::Rename,
-        }
-    }
+    fn change(&mut self, planned: Planned<'_>) -> Result<(), FileError>;
 }
 
 /// What is needed to check the parts of a plan.
@@ -137,7 +92,7 @@ pub(crate) fn foresee(checker: Checker<'_>, sink: &mut dyn Sink) -> Result<Check
                 }
                 (None, Err(failure)) => ActionEnd::Failed(failure),
             };
-            let verdict = Verdict::of(action, now.clone(), now, end);
+            let verdict = Verdict::of(action, &now, &now, end);
             checked.verdicts.push(verdict);
         }
         unknown.after(&part, &checker.plan.limits);
@@ -168,10 +123,9 @@ pub(crate) fn check(
         stopped,
     } = checker;
     let view = View::of(root);
-    let mounts = Mounts::of(&view, &plan.limits)?;
     let located: Vec<Places> = actions
         .iter()
-        .map(|action| places(&view, &mounts, plan, action))
+        .map(|action| places(&view, plan, action))
         .collect();
     // A plan that keeps its other changes waits before the first of them, by whatever path it names a protected file.
     let mut failures = located.iter().filter_map(|places| places.as_ref().err());
@@ -219,7 +173,7 @@ pub(crate) fn check(
         if matches!(end, ActionEnd::Failed(_)) && plan.instructions.on_error == OnError::Stop {
             halted.get_or_insert_with(|| action.id.clone());
         }
-        verdicts.insert(&action.id, Verdict::of(action, began, host.now(), end));
+        verdicts.insert(&action.id, Verdict::of(action, &began, &host.now(), end));
         let mut judged = Vec::new();
         for group in groups.iter().filter(|group| group.edited == Some(turn)) {
             judged.extend(overlay.judge(&group.paths, stopped)?);
@@ -355,66 +309,5 @@ impl Group {
             });
         }
         groups
-    }
-}
-
-/// A file as it is before the plan: everything of it, read through one handle.
-#[derive(Debug)]
-pub(crate) struct Original {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) seen: Seen,
-    pub(crate) attributes: Attributes,
-}
-
-/// Longer than one clock tick of any file system, in nanoseconds.
-const TICK: i64 = 20_000_000;
-
-impl Original {
-    pub(crate) fn read(dir: &Dir<'_>, name: &str, most: u64) -> Result<Self, FileError> {
-        if let Some(facts) = dir.look(name)? {
-            settle(&facts);
-            if facts.kind == Kind::Link {
-                return Self::link(dir, name, facts);
-            }
-        }
-        let (bytes, facts, file) = dir.read_open(name, most)?;
-        let attributes = Attributes::of(dir, name, &file, &facts)?;
-        Ok(Self {
-            seen: Seen {
-                facts,
-                mount: dir.mounted_of(name, &file)?.mount,
-                sha256: hash(&bytes),
-                attributes: attributes.digest(),
-            },
-            bytes,
-            attributes,
-        })
-    }
-}
-
-impl Original {
-    /// A symbolic link, whose content is where it leads.
-    fn link(dir: &Dir<'_>, name: &str, facts: Facts) -> Result<Self, FileError> {
-        let to = dir.read_link(name)?;
-        let attributes = Attributes::default();
-        Ok(Self {
-            seen: Seen {
-                facts,
-                mount: dir.mount()?,
-                sha256: hash_of_link(&to),
-                attributes: attributes.digest(),
-            },
-            bytes: to.into_bytes(),
-            attributes,
-        })
-    }
-}
-
-/// A file that was just written could be written again with the same time. Waits until the clock has ticked.
-fn settle(facts: &Facts) {
-    let age = host::file_time().saturating_sub(facts.mtime);
-    if (0..TICK).contains(&age) {
-        let rest = u64::try_from(TICK - age).unwrap_or_default();
-        thread::sleep(Duration::from_nanos(rest));
     }
 }

@@ -11,7 +11,7 @@ use similar::{ChangeTag, DiffOp, DiffTag, TextDiff, udiff::UnifiedHunkHeader};
 
 use crate::task::{CUT, Hiding, RelPath};
 
-use super::{engine::hash, files::LINK_MODE, record::DiffSummary};
+use super::{change::DiffSummary, files::LINK_MODE, hash::hash};
 
 pub(crate) use lines::{Difference, Line as DiffLine, Mark as DiffMark, Word, lines};
 

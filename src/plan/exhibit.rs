@@ -1,19 +1,20 @@
 //! Prepares a finished plan for display: the files that it changed, with the lines that differ. Nothing is written.
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::task::{Failure, Fault, RelPath};
 
 use super::{
     Desk,
-    asking::{directory_of, is_from_here},
+    asking::directory_of,
+    at::At,
+    change::{Change, DiffSummary, Version, of_files},
     diff::{Difference, Pair, Side, lines},
-    engine::{Folder, hash, hash_of_link},
+    engine::{Folder, Origin, account},
     files::{FileError, Kind, Root, there},
+    hash::{hash, hash_of_link},
     model::ChangeKind,
-    record::DiffSummary,
-    report::{At, CHANGE_LOG, MANIFEST, Manifest, ManifestStatus, Point},
+    report::{Manifest, ManifestStatus, Point},
 };
 
 /// The largest file that is compared, in bytes.
@@ -70,25 +71,6 @@ pub(crate) enum ShownFile {
     NoBackup,
 }
 
-/// The parts of the change log that are shown.
-#[derive(Deserialize)]
-struct Log {
-    changes: Vec<Logged>,
-}
-
-#[derive(Deserialize)]
-struct Logged {
-    file_path: RelPath,
-    operation: ChangeKind,
-    after_state: LoggedState,
-    diff_summary: DiffSummary,
-}
-
-#[derive(Deserialize)]
-struct LoggedState {
-    size_bytes: Option<u64>,
-}
-
 /// The plan of this execution report, with diffs of at most `room` lines, which is reduced by what is shown. `Err`: its
 /// report directory is not there, or is not its own.
 pub(crate) fn exhibit(
@@ -108,23 +90,24 @@ pub(crate) fn exhibit(
     let name = directory_of(text("rollback_manifest"), &root);
     let name = name.ok_or_else(|| unfit("is in no report directory"))?;
     let folder = Folder::open(&root, name)?;
-    let manifest = Manifest::parse(&folder.report(MANIFEST)?).map_err(|why| unfit(&why))?;
-    if !is_from_here(&folder) || manifest.id.to_string() != text("rollback_manifest_id") {
+    let account = account(&folder.dir)?;
+    let (Some(run), Some(undo)) = (&account.run, &account.undo) else {
+        return Err(unfit("was not written by this plan in this place"));
+    };
+    if account.origin != Origin::Here || undo.id.to_string() != text("rollback_manifest_id") {
         return Err(unfit("was not written by this plan in this place"));
     }
-    let log: Log = serde_json::from_slice(&folder.report(CHANGE_LOG)?)
-        .map_err(|why| unfit(&format!("has a change log that cannot be read: {why}")))?;
+    let manifest = Manifest::of(run, undo, account.undone.iter(), account.has_expired);
     let points = manifest.checkpoints.iter();
-    let files = points
-        .map(|point| file(point, &log, &folder, room))
-        .collect();
+    let files = points.zip(of_files(&undo.changes));
+    let files = files.map(|(point, change)| file(point, change, &folder, room));
     Ok(PlanExhibit {
-        files,
-        undo: undo(&manifest, desk),
+        files: files.collect(),
+        undo: undo_of(&manifest, desk),
     })
 }
 
-fn undo(manifest: &Manifest, desk: Desk<'_>) -> Undo {
+fn undo_of(manifest: &Manifest, desk: Desk<'_>) -> Undo {
     let text = |at: &Option<At>| at.clone().map(String::from);
     match manifest.status {
         ManifestStatus::Executed => Undo::Undone(text(&manifest.executed_at).unwrap_or_default()),
@@ -135,36 +118,34 @@ fn undo(manifest: &Manifest, desk: Desk<'_>) -> Undo {
     }
 }
 
-fn file(point: &Point, log: &Log, folder: &Folder<'_>, room: &mut usize) -> FileExhibit {
-    let is_of = |change: &&Logged| {
-        change.file_path == point.file_path && change.operation == point.operation_to_reverse
-    };
-    let logged = log.changes.iter().find(is_of);
-    let after = logged.and_then(|change| change.after_state.size_bytes);
-    let bytes = [point.original_size, after];
+fn file(point: &Point, change: &Change, folder: &Folder<'_>, room: &mut usize) -> FileExhibit {
+    let size = |version: &Option<Version>| version.as_ref().map(|it| it.facts.bytes);
+    let bytes = [size(&change.before), size(&change.after)];
     let shown = if point.undone_at.is_some() {
         ShownFile::Undone
     } else if bytes.iter().flatten().any(|bytes| *bytes > LARGEST) {
         ShownFile::TooLarge
     } else {
-        compared(point, folder, room).unwrap_or(ShownFile::ChangedSince)
+        compared(change, folder, room).unwrap_or(ShownFile::ChangedSince)
     };
     FileExhibit {
-        path: point.new_path.as_ref().unwrap_or(&point.file_path).clone(),
-        from: point.new_path.as_ref().map(|_| point.file_path.clone()),
+        path: change.result_path().clone(),
+        from: change.new_path().map(|_| change.path.clone()),
         kind: point.operation_to_reverse,
-        actions: point.actions.iter().map(ToString::to_string).collect(),
+        actions: change.actions.iter().map(ToString::to_string).collect(),
         bytes,
-        summary: logged
-            .map(|change| change.diff_summary.clone())
-            .unwrap_or_default(),
+        summary: change.diff.clone(),
         shown,
     }
 }
 
 /// Compares the backup with the file in the tree, if these still are what the plan read and wrote.
-fn compared(point: &Point, folder: &Folder<'_>, room: &mut usize) -> Result<ShownFile, FileError> {
-    let read = |path: &RelPath, sha256: &Option<String>| {
+fn compared(
+    change: &Change,
+    folder: &Folder<'_>,
+    room: &mut usize,
+) -> Result<ShownFile, FileError> {
+    let read = |path: &RelPath, then: Option<&Version>| {
         let (dir, name) = (folder.root.parent(path)?, path.name());
         let is_link = dir
             .look(name)?
@@ -178,21 +159,20 @@ fn compared(point: &Point, folder: &Folder<'_>, room: &mut usize) -> Result<Show
             let found = hash(&bytes);
             (bytes, found)
         };
-        Ok(Some(bytes).filter(|_| Some(found) == *sha256))
+        Ok(Some(bytes).filter(|_| then.is_some_and(|then| then.sha256 == found)))
     };
-    let path = point.new_path.as_ref().unwrap_or(&point.file_path);
-    let backup = point.backup_location.as_ref();
-    let before = match backup.filter(|backup| folder.is_backup(backup)) {
-        Some(backup) => there(read(backup, &point.original_hash))?.flatten(),
+    let path = change.result_path();
+    let before = match change.backup.as_ref().filter(|it| folder.is_backup(it)) {
+        Some(backup) => there(read(backup, change.before.as_ref()))?.flatten(),
         None => None,
     };
-    if before.is_none() && backup.is_some() {
+    if before.is_none() && change.before.is_some() {
         return Ok(ShownFile::NoBackup);
     }
-    let after = match point.operation_to_reverse {
-        ChangeKind::Delete => None,
-        ChangeKind::Create | ChangeKind::Modify | ChangeKind::Rename => {
-            let Some(after) = read(path, &point.result_hash)? else {
+    let after = match &change.after {
+        None => None,
+        Some(after) => {
+            let Some(after) = read(path, Some(after))? else {
                 return Ok(ShownFile::ChangedSince);
             };
             Some(after)

@@ -1,6 +1,5 @@
 //! Accesses the tree by directory handles. No other code of a plan accesses files (invariant 4).
 
-mod acl;
 mod attributes;
 mod dir;
 mod names;
@@ -15,8 +14,12 @@ use std::{
     thread,
 };
 
+use jiff::Timestamp;
 use rustix::{
-    fs::{AtFlags, FileType, Stat, StatxFlags, Timespec, fstat, fstatfs, fstatvfs, statx, syncfs},
+    fs::{
+        AtFlags, FileType, Statx, StatxAttributes, StatxFlags, Timespec, fstatfs, makedev, statx,
+        syncfs,
+    },
     io::Errno,
     process::geteuid,
 };
@@ -24,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     host::{Locked, RangeLock},
+    plan::at::At,
     task::{Failure, Fault, RelPath},
 };
 
@@ -159,8 +163,11 @@ impl Barrier {
     }
 }
 
-/// Waits until these files, and the names in these directories (`None` = the root), are on the disk.
-/// An error is final: the kernel may have dropped the pages it could not write.
+/// How many flushes of files and directories wait for the disk at the same time, at least.
+const AT_ONCE: usize = 16;
+
+/// Waits until these files, and the names in these directories (`None` = the root), are on the disk. Directories that do not
+/// exist yet, or no longer, are left out. An error is final: the kernel may have dropped the pages it could not write.
 pub(crate) fn durable(
     root: &Root,
     barrier: Barrier,
@@ -168,19 +175,25 @@ pub(crate) fn durable(
     dirs: &[Option<RelPath>],
     threads: usize,
 ) -> Result<(), FileError> {
-    match barrier {
-        Barrier::FileSystem => {
-            syncfs(root.fd()).map_err(FileError::of("sync the file system of", root.path()))
-        }
-        Barrier::Each => {
-            at_once(files, threads, |path| {
-                let dir = root.parent(path)?;
-                let (file, _) = dir.open(path.name())?;
-                dir.sync_data(path.name(), &file)
-            })?;
-            at_once(dirs, threads, |dir| root.dir(dir.as_ref())?.sync())
-        }
+    if barrier == Barrier::FileSystem {
+        return syncfs(root.fd()).map_err(FileError::of("sync the file system of", root.path()));
     }
+    let files = files.iter().map(Flush::Data);
+    let flushes: Vec<Flush<'_>> = files.chain(dirs.iter().map(Flush::Names)).collect();
+    at_once(&flushes, threads.max(AT_ONCE), |flush| match flush {
+        Flush::Data(path) => {
+            let dir = root.parent(path)?;
+            let (file, _) = dir.open(path.name())?;
+            dir.sync_data(path.name(), &file)
+        }
+        Flush::Names(dir) => there(root.dir(dir.as_ref()))?.map_or(Ok(()), |dir| dir.sync()),
+    })
+}
+
+/// What is waited for.
+enum Flush<'p> {
+    Data(&'p RelPath),
+    Names(&'p Option<RelPath>),
 }
 
 /// Does the work for each item on several threads, or on this one if none can be started. Returns the first error in the
@@ -223,6 +236,13 @@ pub(crate) struct Facts {
     pub(crate) uid: u32,
     pub(crate) gid: u32,
     pub(crate) nlink: u64,
+    /// The mount that it is in: nothing can be renamed or linked into another one, not even where both show the same file
+    /// system (bind mounts). It differs from that of its directory if the file is a mount point. It is no fact of the file.
+    #[serde(skip)]
+    pub(crate) mount: u64,
+    /// Whether it is immutable or append-only (chattr(1)), so that a change could be impossible to undo.
+    #[serde(skip)]
+    pub(crate) is_locked: bool,
 }
 
 /// POSIX's kinds of files, as far as a plan tells them apart.
@@ -295,27 +315,46 @@ impl Birth {
 pub(crate) const LINK_MODE: u32 = 0o120_000;
 
 impl Facts {
-    fn of(stat: &Stat) -> Self {
-        let kind = match FileType::from_raw_mode(stat.st_mode) {
+    /// What is asked of the kernel for them.
+    const ASKED: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::MNT_ID);
+
+    fn of(found: &Statx) -> Self {
+        let mode = u32::from(found.stx_mode);
+        let kind = match FileType::from_raw_mode(mode) {
             FileType::RegularFile => Kind::File,
             FileType::Directory => Kind::Dir,
             FileType::Symlink => Kind::Link,
             _ => Kind::Other,
         };
+        let dev = makedev(found.stx_dev_major, found.stx_dev_minor);
+        let locked = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
+        // Linux gives the number of the mount since 5.8.
+        let knows_mount = found.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+        let seconds = found.stx_mtime.tv_sec.saturating_mul(1_000_000_000);
         Self {
             kind,
-            dev: stat.st_dev,
-            ino: stat.st_ino,
-            bytes: u64::try_from(stat.st_size).unwrap_or_default(),
-            mtime: stat
-                .st_mtime
-                .saturating_mul(1_000_000_000)
-                .saturating_add(i64::try_from(stat.st_mtime_nsec).unwrap_or_default()),
-            mode: stat.st_mode & 0o7777,
-            uid: stat.st_uid,
-            gid: stat.st_gid,
-            nlink: wide(stat.st_nlink),
+            dev,
+            ino: found.stx_ino,
+            bytes: found.stx_size,
+            mtime: seconds.saturating_add(i64::from(found.stx_mtime.tv_nsec)),
+            mode: mode & 0o7777,
+            uid: found.stx_uid,
+            gid: found.stx_gid,
+            nlink: found.stx_nlink.into(),
+            mount: if knows_mount { found.stx_mnt_id } else { dev },
+            is_locked: found.stx_attributes.intersects(locked),
         }
+    }
+
+    /// The modification time.
+    pub(crate) fn modified(&self) -> At {
+        let at = Timestamp::from_nanosecond(self.mtime.into());
+        At::from(at.unwrap_or(Timestamp::UNIX_EPOCH))
+    }
+
+    /// The permission bits as reports write them: `0644`.
+    pub(crate) fn octal(&self) -> String {
+        format!("{:04o}", self.mode)
     }
 
     /// What a look at a new symbolic link would tell of its kind.
@@ -330,6 +369,8 @@ impl Facts {
             uid: 0,
             gid: 0,
             nlink: 1,
+            mount: 0,
+            is_locked: false,
         }
     }
 
@@ -348,8 +389,13 @@ impl Facts {
 
     /// Whether it is the same file with, as far as a look tells, the same content, owner and permissions.
     pub(crate) fn same(&self, other: &Self) -> bool {
-        let nlink = other.nlink;
-        Self { nlink, ..*self } == *other
+        let (nlink, mount, is_locked) = (other.nlink, other.mount, other.is_locked);
+        Self {
+            nlink,
+            mount,
+            is_locked,
+            ..*self
+        } == *other
     }
 
     /// Whether both are names of one file now.
@@ -364,21 +410,6 @@ impl Facts {
     }
 }
 
-/// An open file or directory among all that can be mounted at its path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mounted {
-    /// The mount that it is in: nothing can be renamed or linked into another one, not even where both show the
-    /// same file system (bind mounts).
-    pub(crate) mount: u64,
-    pub(crate) ino: u64,
-    /// The birth time in nanoseconds since 1970; none where the file system keeps none.
-    pub(crate) born: Option<i64>,
-    /// The number of the file system, if it is made of the file system's UUID.
-    pub(crate) fsid: Option<u64>,
-}
-
-/// ext2, ext3 and ext4. The root directories of all of them have the same inode number.
-const EXT: u32 = 0xef53;
 /// File systems in user space.
 const FUSE: u32 = 0x6573_5546;
 const OVERLAY: u32 = 0x794c_7630;
@@ -387,42 +418,11 @@ fn is_of_kind(fd: impl AsFd, kind: u32) -> bool {
     fstatfs(fd).is_ok_and(|found| u32::try_from(found.f_type).is_ok_and(|found| found == kind))
 }
 
-impl Mounted {
-    fn of(fd: impl AsFd) -> Result<Self, Errno> {
-        let stat = fstat(&fd)?;
-        let is_ext = is_of_kind(&fd, EXT);
-        let wanted = StatxFlags::MNT_ID | StatxFlags::BTIME;
-        let found = match statx(&fd, "", AtFlags::EMPTY_PATH, wanted) {
-            Err(Errno::NOSYS) => None,
-            found => Some(found?),
-        };
-        let knows = |flag: StatxFlags| found.filter(|found| found.stx_mask & flag.bits() != 0);
-        Ok(Self {
-            // Linux gives the number of the mount since 5.8.
-            mount: knows(StatxFlags::MNT_ID).map_or(stat.st_dev, |found| found.stx_mnt_id),
-            ino: stat.st_ino,
-            born: knows(StatxFlags::BTIME).map(|found| {
-                let whole = found.stx_btime.tv_sec.saturating_mul(1_000_000_000);
-                whole.saturating_add(i64::from(found.stx_btime.tv_nsec))
-            }),
-            fsid: is_ext
-                .then(|| fstatvfs(&fd))
-                .transpose()?
-                .map(|found| found.f_fsid),
-        })
-    }
-}
-
 fn timespec(nanoseconds: i64) -> Timespec {
     Timespec {
         tv_sec: nanoseconds.div_euclid(1_000_000_000),
         tv_nsec: nanoseconds.rem_euclid(1_000_000_000),
     }
-}
-
-/// The kernel's count of names is 64 bits wide on x86-64 and 32 on aarch64.
-fn wide(number: impl Into<u64>) -> u64 {
-    number.into()
 }
 
 #[cfg(test)]
@@ -441,6 +441,8 @@ mod tests {
             uid: 0,
             gid: 0,
             nlink: 2,
+            mount: 7,
+            is_locked: false,
         };
         let then = Facts { dev: 43, ..now };
         assert!(!now.same(&then) && now.same_later(&then));

@@ -14,7 +14,7 @@ use crate::{
     task::{ActionType, Bounds, Failure, Fault, RelPath},
 };
 
-use super::{engine::hash, files::Root, limits::Limits, protected::Kept};
+use super::{files::Root, hash::hash, limits::Limits, protected::Kept};
 
 /// The most problems that a message names.
 const TOLD: usize = 20;

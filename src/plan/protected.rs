@@ -128,15 +128,6 @@ impl Protected {
         })
     }
 
-    /// The directories of the root that are protected with all that is in them, and what else is oneact's own.
-    pub(crate) fn places(&self) -> impl Iterator<Item = RelPath> {
-        let patterns = OWN.iter().chain(&BUILT_IN);
-        let patterns = patterns.filter(|(_, class)| *class != Class::Executes);
-        let names = patterns.filter_map(|(pattern, _)| pattern.strip_suffix("/**"));
-        let names = names.filter_map(|name| RelPath::parse(name.trim_start_matches("**/")).ok());
-        names.chain(self.kept.own.iter().cloned())
-    }
-
     /// What oneact keeps where its settings put it.
     pub(crate) fn own(&self) -> &[RelPath] {
         &self.kept.own

@@ -12,49 +12,65 @@ use crate::task::{
     ActionType, Failure, Fault, Pipeline, RelPath, Repeatable, canonical, hexadecimal,
 };
 
-use super::model::{Action, ActionId, ChangeKind};
+use super::{
+    at::At,
+    change::{Change, Kind},
+    model::{Action, ActionId, ChangeKind},
+};
 
 pub(crate) use run::{PipelineRun, PipelineStatus};
 
 /// The facts of a run before anything is changed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Run {
     pub(crate) plan_id: String,
     pub(crate) task_id: String,
     /// The report directory: `agent_outputs/reports/{timestamp}_{task_id}` (C-20).
     pub(crate) directory: RelPath,
-    pub(crate) began: Zoned,
+    pub(crate) began: At,
     /// Every action of the plan, as written, with the actions it waits for.
     pub(crate) actions: Vec<(ActionId, Vec<ActionId>)>,
 }
 
-/// The changes of a plan, and how each is undone. It is complete before the first change (001 §7.1,
-/// `CHECKPOINT_FIRST`), and exists only if there are changes.
-#[derive(Debug, Clone)]
+/// The changes of a plan, and what its rollback manifest says of all of them. It is complete before the first change (001
+/// §7.1, `CHECKPOINT_FIRST`), and exists only if there are changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Undo {
     /// The rollback manifest's.
     pub(crate) id: Uuid,
-    pub(crate) created: Zoned,
+    pub(crate) created: At,
     /// When the backups may be removed.
-    pub(crate) expires: Option<Zoned>,
+    pub(crate) expires: Option<At>,
     /// In the order in which they are made.
     pub(crate) changes: Vec<Change>,
-    /// Directories that the plan makes, the outermost first.
-    pub(crate) directories: Vec<RelPath>,
 }
 
-/// Everything known of a run at its end. The reports, the log and the envelope are functions of it, so
-/// that they cannot disagree.
-#[derive(Debug, Clone)]
+impl Undo {
+    /// Directories that the plan makes, the outermost first.
+    pub(crate) fn directories(&self) -> impl DoubleEndedIterator<Item = &RelPath> {
+        let made = self.changes.iter().filter(|it| it.kind == Kind::MakeDir);
+        made.map(|change| &change.path)
+    }
+}
+
+/// A plan from its beginning to its end. The reports, the log and the envelope are functions of it, so that they cannot
+/// disagree.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Story {
     pub(crate) run: Run,
-    pub(crate) ended: Zoned,
+    /// `None` while nothing was ever to be changed.
+    pub(crate) undo: Option<Undo>,
+    pub(crate) end: Ending,
+}
+
+/// How a plan ended, as the last record of its journal says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Ending {
+    pub(crate) ended: At,
     /// Under a fixed clock 0.
     pub(crate) duration_ms: u64,
     /// One an action, in the plan's order.
     pub(crate) verdicts: Vec<Verdict>,
-    /// `None` while nothing was ever to be changed.
-    pub(crate) undo: Option<Undo>,
     /// The pipelines that were started.
     pub(crate) pipelines: Vec<PipelineRun>,
     pub(crate) rollback: Rollback,
@@ -62,70 +78,81 @@ pub(crate) struct Story {
     pub(crate) troubles: Vec<Trouble>,
     /// Warnings and the plan's notes: what people should know although nothing failed.
     pub(crate) warnings: Vec<String>,
+    /// Why a change by another program may have been lost: one for each change.
+    pub(crate) captures: Vec<Option<Weakness>>,
     pub(crate) durability: Durability,
     pub(crate) jail: Jail,
     /// What the plan was found to do, where that was worked out.
     pub(crate) preview: Option<PreviewHash>,
+    /// What became of a plan whose run was interrupted.
+    pub(crate) interrupted: Option<String>,
+    /// The ids of the reports, in the order in which they are given.
+    pub(crate) ids: Vec<Uuid>,
 }
 
 /// Whether the plan's changes were undone.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Rollback {
     NotDone,
     Done {
-        at: Zoned,
+        at: At,
         /// Checkpoints of files that others have changed since: they stay as they are.
         left: Vec<Uuid>,
     },
     /// The rollback was begun, but not finished. A person has to act.
     Stuck {
-        at: Zoned,
+        at: At,
         /// Checkpoints that are not restored.
         left: Vec<Uuid>,
     },
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Trouble {
-    pub(crate) at: Zoned,
+    pub(crate) at: At,
     pub(crate) failure: Failure,
 }
 
 impl Story {
     /// A story without events.
     pub(crate) fn begun(run: Run, jail: Jail) -> Self {
-        Self {
+        let end = Ending {
             ended: run.began.clone(),
-            run,
             duration_ms: 0,
             verdicts: Vec::new(),
-            undo: None,
             pipelines: Vec::new(),
             rollback: Rollback::NotDone,
             troubles: Vec::new(),
             warnings: Vec::new(),
+            captures: Vec::new(),
             durability: Durability::Confirmed,
             jail,
             preview: None,
-        }
+            interrupted: None,
+            ids: Vec::new(),
+        };
+        let undo = None;
+        Self { run, undo, end }
     }
 
     /// 001 §4.1's status: a function of what happened.
     pub(crate) fn status(&self) -> Status {
+        let end = &self.end;
         let failures = || {
-            let of_actions = self.verdicts.iter().filter_map(Verdict::failure);
-            of_actions.chain(self.troubles.iter().map(|trouble| &trouble.failure))
+            let of_actions = end.verdicts.iter().filter_map(Verdict::failure);
+            of_actions.chain(end.troubles.iter().map(|trouble| &trouble.failure))
         };
-        let all_done = self.verdicts.iter().all(Verdict::is_completed);
+        let all_done = end.verdicts.iter().all(Verdict::is_completed);
         let cancelled = || failures().any(|failure| failure.fault == Fault::Cancelled);
-        match (&self.rollback, &self.undo) {
+        match (&end.rollback, &self.undo) {
             (Rollback::Stuck { .. }, _) => Status::Stuck,
             _ if cancelled() => Status::Cancelled,
             (Rollback::Done { .. }, _) => Status::RolledBack,
             (Rollback::NotDone, _) if all_done && failures().next().is_none() => Status::Success,
             (Rollback::NotDone, Some(_)) => Status::Partial,
             // What a pipeline did stays.
-            _ if self.pipelines.iter().any(|run| run.failure.is_none()) => Status::Partial,
+            _ if end.pipelines.iter().any(|run| run.failure.is_none()) => Status::Partial,
             (Rollback::NotDone, None) => Status::Failed,
         }
     }
@@ -133,18 +160,22 @@ impl Story {
     /// Whether a pipeline was started that only a person may run again.
     pub(crate) fn ran_once(&self) -> bool {
         let once = |run: &PipelineRun| run.repeatable == Repeatable::Once;
-        self.pipelines.iter().any(once)
+        self.end.pipelines.iter().any(once)
     }
 
-    /// The changes that were made, including those that were undone.
-    pub(crate) fn changes(&self) -> &[Change] {
-        self.undo.as_ref().map_or(&[], |undo| &undo.changes)
+    /// The changes of files that were made, including those that were undone, each with the reason why its capture is weak.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (&Change, Option<Weakness>)> + Clone {
+        let changes = self.undo.iter().flat_map(|undo| &undo.changes);
+        let captures = self.end.captures.iter().copied();
+        let captures = captures.chain(std::iter::repeat(None));
+        let changes = changes.zip(captures);
+        changes.filter(|(change, _)| change.reported().is_some())
     }
 }
 
 /// SHA-256 over the plan and over every file before and after it, printed `sha256:…`. The same hash
 /// means the same change. If a file or the plan has changed, the hash is different.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct PreviewHash(String);
 
@@ -204,26 +235,26 @@ pub(crate) enum Status {
     Stuck,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Verdict {
     pub(crate) action: ActionId,
     /// As far as it could be read.
     pub(crate) action_type: Option<ActionType>,
     /// As the plan spells it.
     pub(crate) target: Option<String>,
-    pub(crate) began: Zoned,
-    pub(crate) ended: Zoned,
+    pub(crate) began: At,
+    pub(crate) ended: At,
     pub(crate) end: ActionEnd,
 }
 
 impl Verdict {
-    pub(crate) fn of(action: &Action, began: Zoned, ended: Zoned, end: ActionEnd) -> Self {
+    pub(crate) fn of(action: &Action, began: &Zoned, ended: &Zoned, end: ActionEnd) -> Self {
         Self {
             action: action.id.clone(),
             action_type: Some(action.operation.action_type()),
             target: Some(action.target.to_string()),
-            began,
-            ended,
+            began: began.into(),
+            ended: ended.into(),
             end,
         }
     }
@@ -240,7 +271,8 @@ impl Verdict {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ActionEnd {
     /// What it did, in a sentence: `Property 'new_field' added successfully`.
     Completed(String),
@@ -249,111 +281,24 @@ pub(crate) enum ActionEnd {
     Skipped(String),
 }
 
-/// One file that a plan changed, created, deleted or renamed: at most one a path.
-#[derive(Debug, Clone)]
-pub(crate) struct Change {
-    /// The actions it comes from, in their order.
-    pub(crate) actions: Vec<ActionId>,
-    pub(crate) kind: ChangeKind,
-    /// Where the file is after the plan; for a deletion, where it was.
-    pub(crate) path: RelPath,
-    pub(crate) from: Option<RelPath>,
-    /// `None` where there is no file.
-    pub(crate) before: Option<FileState>,
-    pub(crate) after: Option<FileState>,
-    pub(crate) diff: DiffSummary,
-    pub(crate) fidelity: Fidelity,
-    /// The id of the checkpoint that undoes the change.
-    pub(crate) checkpoint: Uuid,
-    /// The original, from the root, below the report directory; none where no file was (CREATE).
-    pub(crate) backup: Option<RelPath>,
-}
-
-impl Change {
-    pub(crate) fn hash_before(&self) -> Option<&String> {
-        self.before.as_ref().map(|before| &before.hash)
-    }
-
-    /// The path the file had before the plan, or has, if it had none.
-    pub(crate) fn target(&self) -> &RelPath {
-        self.from.as_ref().unwrap_or(&self.path)
-    }
-
-    /// Where a renamed file is now.
-    pub(crate) fn new_path(&self) -> Option<&RelPath> {
-        self.from.is_some().then_some(&self.path)
-    }
-}
-
-/// A file as it was seen (001 §4.2).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileState {
-    /// SHA-256, lower-case hexadecimal.
-    pub(crate) hash: String,
-    pub(crate) bytes: u64,
-    /// Of the file, not of the plan.
-    pub(crate) modified: jiff::Timestamp,
-    /// Permission bits.
-    pub(crate) mode: u32,
-}
-
-impl FileState {
-    /// The permission bits as reports write them: `0644`.
-    pub(crate) fn octal(&self) -> String {
-        format!("{:04o}", self.mode)
-    }
-}
-
-/// What changed between two texts (001 §4.2, R-001-58).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct DiffSummary {
-    pub(crate) lines_added: u64,
-    pub(crate) lines_removed: u64,
-    /// At most 500 characters of a unified diff; for bytes that are no text, a sentence.
-    pub(crate) preview: String,
-}
-
-/// Which attributes of a file were kept, and how its content was replaced.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Fidelity {
-    /// Attributes that could not be kept, each with the reason: `owner: Operation not permitted`.
-    pub(crate) degraded: Vec<String>,
-    pub(crate) atomicity: Atomicity,
-    pub(crate) capture: Capture,
-    /// Why it is weak.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) capture_reason: Option<Weakness>,
-    /// The link that led to the file, if the plan named one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) through_link: Option<String>,
-}
-
-/// How the new content came to its place. Ordered: later variants give weaker guarantees.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Atomicity {
-    /// By one rename, so that no reader sees a partial file.
-    #[default]
-    Swap,
-    /// The old file was overwritten, because no rename is possible (a mount point). After a crash, the next run
-    /// restores it.
-    InPlace,
-}
-
-/// Whether the file that was there at the moment of the exchange was kept. Ordered: later variants give weaker
-/// guarantees.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// Whether the file that was there at the moment of the exchange was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Capture {
     /// The exchange itself kept the old file.
-    #[default]
     Strong,
     /// The file was checked just before; a change in between would be lost.
     Weak,
 }
 
+impl Capture {
+    pub(crate) fn of(weakness: Option<Weakness>) -> Self {
+        weakness.map_or(Self::Strong, |_| Self::Weak)
+    }
+}
+
 /// Why a change by another program at the moment of the exchange may be lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Weakness {
     #[serde(
         rename = "a file had another size, time or inode number than before, and the same content"
@@ -363,12 +308,10 @@ pub(crate) enum Weakness {
     NoReplace,
     #[serde(rename = "the file system cannot exchange two names")]
     NoExchange,
-    #[serde(rename = "a file is a mount point and was overwritten")]
-    MountPoint,
 }
 
 /// Whether the changes of the plan are certainly on the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Durability {
     /// On the disk before it was reported.
@@ -378,13 +321,21 @@ pub(crate) enum Durability {
 }
 
 /// Whether the kernel prevented writes outside the root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Jail {
     /// Landlock was on.
     Enforced,
     /// This kernel has no Landlock.
     Unavailable,
+}
+
+/// `1 file`, `2 files`.
+pub(crate) fn counted(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
 }
 
 #[cfg(test)]

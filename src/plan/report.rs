@@ -1,24 +1,27 @@
-//! Makes every file of a report directory from the [`Story`]. Pure: `engine` writes the files.
+//! Makes every file of a report directory from the [`Story`], which is what the journal of the plan says. Pure: `engine` writes
+//! the files. None of them is read again, so that one that is missing, torn or altered can be made again.
 //!
-//! | file | made by | when |
-//! |---|---|---|
-//! | `rollback_manifest.json` | [`Manifest::of`] | before the first change; once more at the end |
-//! | `rollback.sh` | [`script()`] | before the first change |
-//! | `execution_report.json`, `change_log.json` | [`tell`] | at the end |
-//! | `agent_logs/executor/{date}.jsonl` | [`log_lines`] | at the end |
+//! | file | when |
+//! |---|---|
+//! | `rollback_manifest.json`, `rollback.sh` | before the first change; again when a rollback or the end of their time changes what they say |
+//! | `execution_report.json`, `change_log.json` | at the end |
+//! | `agent_logs/executor/{date}.jsonl` | at the end: [`log_lines`] |
 
 mod execution;
 mod manifest;
 
-use jiff::{Timestamp, Zoned};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::record::{ActionEnd, Change, Rollback, Run, Story, Verdict};
+use super::{
+    at::At,
+    change::Change,
+    record::{ActionEnd, Rollback, Run, Story, Undo, Verdict},
+};
 use crate::task::{RelPath, ReportFiles, redact_presigned, visible_json};
-pub(crate) use execution::is_archived;
-pub(crate) use manifest::{Manifest, ManifestStatus, Point, script};
+use manifest::script;
+pub(crate) use manifest::{Manifest, ManifestStatus, Point};
 
 /// Names of the files in a report directory.
 pub(crate) const EXECUTION_REPORT: &str = "execution_report.json";
@@ -26,21 +29,67 @@ pub(crate) const CHANGE_LOG: &str = "change_log.json";
 pub(crate) const MANIFEST: &str = "rollback_manifest.json";
 pub(crate) const SCRIPT: &str = "rollback.sh";
 
-#[derive(Debug)]
-pub(crate) struct Reports {
-    pub(crate) execution: Value,
-    pub(crate) change_log: Value,
-    /// None where nothing was ever to be changed.
-    pub(crate) manifest: Option<Manifest>,
+/// Files of the report directory: name and content.
+pub(crate) type Documents = Vec<(&'static str, Vec<u8>)>;
+
+/// What became of the changes after the plan.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Later {
+    /// The checkpoints that rollbacks have put back, and when.
+    pub(crate) undone: Vec<(Uuid, At)>,
+    pub(crate) has_expired: bool,
 }
 
-/// Makes the reports. `ids` returns new UUIDs.
-pub(crate) fn tell(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Reports {
+/// The report of a plan. `ids` returns the story's ids, or new ones.
+pub(crate) fn execution(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> (Value, Value) {
     let report_id = ids();
-    Reports {
-        execution: execution::execution_report(story, report_id, ids),
-        change_log: execution::change_log(story, report_id, ids),
-        manifest: Manifest::at_the_end(story),
+    let report = execution::execution_report(story, report_id, ids);
+    (report, execution::change_log(story, report_id, ids))
+}
+
+/// All files of the report directory of a plan that has ended. The story has its ids.
+pub(crate) fn documents(story: &Story, later: &Later) -> Documents {
+    let mut ids = story.end.ids.iter().copied();
+    let (report, log) = execution(story, &mut || ids.next().unwrap_or_default());
+    let mut documents = vec![
+        (EXECUTION_REPORT, bytes(&report)),
+        (CHANGE_LOG, bytes(&log)),
+    ];
+    if let Some(undo) = &story.undo {
+        documents.extend(undo_documents(
+            &story.run,
+            undo,
+            &taken_back(story, undo),
+            later,
+        ));
+    }
+    documents
+}
+
+/// Those that say how the changes are undone.
+pub(crate) fn undo_documents(
+    run: &Run,
+    undo: &Undo,
+    taken_back: &Later,
+    later: &Later,
+) -> Documents {
+    let undone = taken_back.undone.iter().chain(&later.undone);
+    let manifest = Manifest::of(run, undo, undone, later.has_expired);
+    let script = script(&manifest).into_bytes();
+    vec![(MANIFEST, bytes(&manifest)), (SCRIPT, script)]
+}
+
+/// The checkpoints that the plan itself has put back.
+fn taken_back(story: &Story, undo: &Undo) -> Later {
+    let (at, left) = match &story.end.rollback {
+        Rollback::NotDone => return Later::default(),
+        Rollback::Done { at, left } | Rollback::Stuck { at, left } => (at, left),
+    };
+    let all = undo.changes.iter().map(|change| change.checkpoint);
+    let done = all.filter(|id| !left.contains(id));
+    Later {
+        undone: done.map(|id| (id, at.clone())).collect(),
+        has_expired: false,
     }
 }
 
@@ -69,63 +118,18 @@ pub(crate) fn files(directory: &RelPath) -> ReportFiles {
     }
 }
 
-/// A time as reports write it (ISO 8601 with its offset). A time that is read keeps its text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub(crate) struct At {
-    text: String,
-    timestamp: Timestamp,
-}
-
-/// To the millisecond, with the offset of the place.
-impl From<&Zoned> for At {
-    fn from(at: &Zoned) -> Self {
-        Self {
-            text: at.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
-            timestamp: at.timestamp(),
-        }
-    }
-}
-
-/// To the nanosecond, in UTC: the times of files, which are given back exactly.
-impl From<Timestamp> for At {
-    fn from(timestamp: Timestamp) -> Self {
-        Self {
-            text: timestamp.to_string(),
-            timestamp,
-        }
-    }
-}
-
-impl TryFrom<String> for At {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        match text.parse() {
-            Ok(timestamp) => Ok(Self { text, timestamp }),
-            Err(why) => Err(format!("`{text}` is no point in time: {why}")),
-        }
-    }
-}
-
-impl From<At> for String {
-    fn from(at: At) -> Self {
-        at.text
-    }
-}
-
 /// The executor's log of that day, from the root.
-pub(crate) fn log_file(day: &Zoned) -> String {
-    format!("agent_logs/executor/{}.jsonl", day.strftime("%Y-%m-%d"))
+pub(crate) fn log_file(at: &At) -> String {
+    format!("agent_logs/executor/{}.jsonl", at.day())
 }
 
 /// The whole story as lines of the log: one of JSON for each event (R-001-168), with what it is about:
 /// `{"action": {…}}`. Contents of files are not in it.
 pub(crate) fn log_lines(story: &Story) -> String {
     let mut text = String::new();
-    let mut tell = |event: &str, at: &Zoned, about: Value| {
+    let mut tell = |event: &str, at: &At, about: Value| {
         let line = json!({
-            "timestamp": At::from(at),
+            "timestamp": at,
             "event": event,
             "plan_id": story.run.plan_id,
             "task_id": story.run.task_id,
@@ -138,14 +142,14 @@ pub(crate) fn log_lines(story: &Story) -> String {
     let plan = json!({"plan": {"actions": actions}});
     tell("plan_received", &story.run.began, plan);
     if let Some(undo) = &story.undo {
-        for change in &undo.changes {
+        for (change, _) in story.changes() {
             tell("checkpoint_made", &undo.created, checkpoint_made(change));
         }
     }
-    for verdict in &story.verdicts {
+    for verdict in &story.end.verdicts {
         tell("action_ended", &verdict.ended, action_ended(verdict));
     }
-    let rollback = match &story.rollback {
+    let rollback = match &story.end.rollback {
         Rollback::NotDone => None,
         Rollback::Done { at, left } => Some(("rolled_back", at, left)),
         Rollback::Stuck { at, left } => Some(("rollback_stuck", at, left)),
@@ -154,16 +158,16 @@ pub(crate) fn log_lines(story: &Story) -> String {
         // Checkpoints that are not restored.
         tell(event, at, json!({"rollback": {"left": left}}));
     }
-    tell("plan_ended", &story.ended, plan_ended(story));
+    tell("plan_ended", &story.end.ended, plan_ended(story));
     text
 }
 
 fn checkpoint_made(change: &Change) -> Value {
     json!({"checkpoint": {
         "checkpoint_id": change.checkpoint,
-        "file_path": change.target(),
-        "operation": change.kind,
-        "original_hash": change.hash_before(),
+        "file_path": change.path,
+        "operation": change.reported(),
+        "original_hash": change.before.as_ref().map(|before| &before.sha256),
         "backup_location": change.backup,
     }})
 }
@@ -185,15 +189,15 @@ fn action_ended(verdict: &Verdict) -> Value {
 }
 
 fn plan_ended(story: &Story) -> Value {
-    let errors = story.troubles.iter().map(|trouble| {
+    let errors = story.end.troubles.iter().map(|trouble| {
         let failure = &trouble.failure;
         let message = redact_presigned(&failure.message);
         format!("{}: {message}", failure.fault.number())
     });
     json!({"end": {
         "status": story.status(),
-        "duration_ms": story.duration_ms,
-        "files": story.changes().len(),
+        "duration_ms": story.end.duration_ms,
+        "files": story.changes().count(),
         "report": story.run.directory,
         "errors": errors.collect::<Vec<_>>(),
     }})

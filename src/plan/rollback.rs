@@ -1,39 +1,42 @@
-//! Undoes a finished plan by its manifest. The rollback is a plan of its own (001 §6.3).
+//! Undoes a finished plan by its journal. The rollback is a plan of its own (001 §6.3).
 //!
-//! If a file has changed since the plan, nothing is undone, and the answer names the file. A
-//! manifest is believed only if the journal of the plan confirms it.
+//! A file that is as after the plan is put back, and one that is as before it counts as restored. If a file is anything else,
+//! nothing is undone, and the answer names the file.
 
 mod inverse;
-mod vouched;
 
 use std::time::Duration;
 
-use rustix::io::Errno;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::task::{Asker, Bounds, Failure, Fault, Outcome, RelPath, RollbackOrder, Sanction};
+use crate::task::{Asker, Failure, Fault, Outcome, RelPath, RollbackOrder, Sanction};
 
 use super::{
     Desk,
     asking::{Sought, find},
+    at::At,
     carry::{
-        Foresight, Staging, Teller, committed_end, in_the_root, locked, make, not_approved,
-        settle_others, stopped, unchanged, undone_end,
+        Staging, Teller, committed_end, in_the_root, make, not_approved, unchanged, undone_end,
     },
-    check::Original,
+    change::{Change, of_files},
     diff::Reader,
-    engine::{Entry, Folder, Origin, Pre, Stage, Started, account},
+    engine::{
+        Account, Event, Folder, Journal, Origin, State, account, account_by_anybody, displaced,
+    },
     files::{FileError, Root},
     limits::Limits,
+    lock::{locked, stopped},
     nothing_done,
+    preview::Foresight,
     record::{Jail, PreviewHash},
+    recover::settle_others,
     refused,
-    report::{MANIFEST, Manifest, Point, bytes},
+    report::{Manifest, Point},
+    told::documents,
 };
 
-use inverse::{Inverse, is_mounted};
-use vouched::vouched;
+use inverse::{Inverse, Standing, standing};
 
 /// The time limit of a rollback (R-001-173).
 const TIMEOUT: Duration = Duration::from_mins(5);
@@ -48,33 +51,25 @@ pub(crate) fn rollback(order: &RollbackOrder, sanction: &Sanction, desk: Desk<'_
 pub(crate) fn rollback_preview(order: &RollbackOrder, desk: Desk<'_>) -> Outcome {
     let preview = || -> Result<Outcome, Failure> {
         let root = Root::open(desk.root)?;
-        let found = Found::by(order, &Sanction::Sought, desk, &root)?;
-        let mut foresight = Foresight::new(&found.limits, Reader::Approvers);
-        for inverse in found.inverses(&root)? {
+        let plan = Finished::by(order, &Sanction::Sought, desk, &root)?;
+        let mut foresight = Foresight::new(&plan.limits, Reader::Approvers);
+        for inverse in plan.left_to_do(order, &root)?.1 {
             inverse.stage(&mut foresight)?;
         }
-        Ok(foresight.planned(&found.manifest.plan_id, &found.named(order), &[]))
+        Ok(foresight.planned(&plan.manifest.plan_id, &plan.named(order), &[]))
     };
     preview().unwrap_or_else(refused)
 }
 
-/// What the journal of a finished plan says.
-struct Told {
-    entries: Vec<Entry>,
-    origin: Origin,
-}
-
-/// A finished plan, and what is left to undo of it.
-struct Found<'r> {
+/// A finished plan, as its journal tells of it.
+struct Finished<'r> {
     folder: Folder<'r>,
+    account: Account,
     manifest: Manifest,
-    told: Told,
     limits: Limits,
-    already: Vec<Uuid>,
-    points: Vec<Point>,
 }
 
-impl<'r> Found<'r> {
+impl<'r> Finished<'r> {
     fn by(
         order: &RollbackOrder,
         sanction: &Sanction,
@@ -83,39 +78,144 @@ impl<'r> Found<'r> {
     ) -> Result<Self, Failure> {
         let mut limits = desk.limits()?;
         let folder = Folder::open(root, &find(root, &order.plan, Sought::Undoable)?)?;
-        let text = folder.report(MANIFEST).map_err(no_manifest)?;
-        let manifest = Manifest::parse(&text).map_err(|why| unfit(&why))?;
+        let account = believed(&folder, order.by)?;
+        limits.sanction = match sanction {
+            Sanction::None => account.sanction.clone(),
+            given => given.clone(),
+        };
+        let (Some(run), Some(undo)) = (&account.run, &account.undo) else {
+            return Err(unusable(format!(
+                "the plan of {} changed nothing",
+                folder.path
+            )));
+        };
+        let manifest = Manifest::of(run, undo, account.undone.iter(), account.has_expired);
         manifest
             .usable(desk.host.timestamp())
             .map_err(|why| unfit(&why))?;
-        limits.sanction = match sanction {
-            Sanction::None => account(&folder.dir)?.sanction,
-            given => given.clone(),
-        };
-        let told = vouched(&folder, &manifest, &limits, order.by)?;
-        let (already, points) = left_to_do(&manifest, order, &told.entries, root)?;
+        for dir in &manifest.created_directories {
+            limits.admits_dir(dir)?;
+        }
         Ok(Self {
             folder,
+            account,
             manifest,
-            told,
             limits,
-            already,
-            points,
         })
     }
 
-    /// Every checkpoint is examined before the first change.
-    fn inverses(&self, root: &Root) -> Result<Vec<Inverse<'_>>, Failure> {
-        let points = self.points.iter();
-        let all = &self.manifest.checkpoints;
-        let inverse = |point| Inverse::of((point, all), &self.told, root, &self.limits);
-        points.map(inverse).collect()
+    /// The checkpoints that are restored already, and the inverses of the others in their order. All are examined before the
+    /// first change.
+    fn left_to_do(
+        &self,
+        order: &RollbackOrder,
+        root: &Root,
+    ) -> Result<(Vec<Uuid>, Vec<Inverse<'_>>), Failure> {
+        let points = self.manifest.to_restore(&order.checkpoints);
+        let points = points.map_err(|why| unfit(&why))?;
+        let mut already = Vec::new();
+        let mut todo: Vec<(&Point, &Change, _)> = Vec::new();
+        for point in points {
+            let mut changes = of_files(self.account.changes());
+            let Some(change) = changes.find(|it| it.checkpoint == point.checkpoint_id) else {
+                continue;
+            };
+            let is_named = order.checkpoints.contains(&point.checkpoint_id.to_string());
+            match standing(change, root) {
+                Ok(Standing::AsAfter(now)) => todo.push((point, change, now)),
+                // What others have done to a file since it was put back is theirs.
+                _ if point.undone_at.is_some() && !is_named => {}
+                Ok(Standing::AsBefore) => already.push(point.checkpoint_id),
+                Err(changed) => return Err(changed),
+            }
+        }
+        let pairs: Vec<(&Point, &Change)> = todo
+            .iter()
+            .map(|(point, change, _)| (*point, *change))
+            .collect();
+        let mut inverses = Vec::new();
+        for (point, change, now) in todo {
+            let others = pairs.iter().filter(|(other, _)| {
+                other.checkpoint_id != point.checkpoint_id && point.is_half_of(other)
+            });
+            let together = others.map(|(_, change)| *change);
+            let origin = self.account.origin;
+            inverses.push(Inverse::of(
+                (change, now),
+                together,
+                origin,
+                root,
+                &self.limits,
+            )?);
+        }
+        Ok((already, inverses))
     }
 
     /// What the hash of the preview says of the order.
     fn named(&self, order: &RollbackOrder) -> Value {
         json!({"rollback": self.manifest.id, "checkpoints": order.checkpoints})
     }
+
+    /// Notes in the journal of the plan that checkpoints were put back, and makes its reports again. Nothing waits for the disk:
+    /// the files themselves show that they are restored.
+    fn note(&self, checkpoints: Vec<Uuid>, desk: Desk<'_>) -> Result<(), FileError> {
+        let at = At::from(&desk.host.now());
+        let (mut journal, mut account) = Journal::open(&self.folder.dir)?;
+        let new = checkpoints.iter().map(|id| (*id, at.clone()));
+        account.undone.extend(new);
+        journal.append(&self.folder.dir, &Event::Undone { checkpoints, at })?;
+        self.folder.put_again(&documents(&account))
+    }
+
+    /// The sentences about pipelines, which stay.
+    fn stays(&self) -> impl Iterator<Item = String> {
+        self.account.pipelines.iter().map(|note| {
+            format!(
+                "The pipeline `{}` ({}) of this plan cannot be undone: what it did stays.",
+                note.started.pipeline, note.started.action
+            )
+        })
+    }
+}
+
+/// What the journal of a plan says, if it can be believed.
+fn believed(folder: &Folder<'_>, by: Asker) -> Result<Account, Failure> {
+    let account = match by {
+        Asker::Task | Asker::Person => account(&folder.dir)?,
+        Asker::Confirmed => account_by_anybody(&folder.dir)?,
+    };
+    if let Origin::Unproven(doubt) = account.origin
+        && by != Asker::Confirmed
+    {
+        return Err(unusable(format!(
+            "the journal of {} {doubt}. If you know where the directory comes from, `oneact rollback {0} --yes` undoes the plan anyway",
+            &folder.path
+        )));
+    }
+    match account.state {
+        State::Done => {}
+        State::NothingChanged | State::RolledBack => {
+            return Err(unusable(format!(
+                "the plan of {} changed nothing, or was rolled back already",
+                &folder.path
+            )));
+        }
+        _ => {
+            return Err(unusable(format!(
+                "{} is not the directory of a plan that was applied",
+                &folder.path
+            )));
+        }
+    }
+    let displaced = displaced(folder, account.changes())?;
+    if let Some(displaced) = displaced.filter(|_| by != Asker::Confirmed) {
+        let message = format!(
+            "{displaced}. If this is not possible, `oneact rollback {} --yes` undoes what it finds",
+            &folder.path
+        );
+        return Err(Failure::new(Fault::RollbackConflict, message));
+    }
+    Ok(account)
 }
 
 /// `Err`: nothing was begun.
@@ -128,203 +228,73 @@ fn undo(
     let stopped = || stopped(desk, TIMEOUT);
     let _lock = locked(root, &stopped)?;
     let threads = desk.limits()?.max_concurrency;
-    let mut notes = settle_others(root, desk, threads)?;
-    let found = Found::by(order, sanction, desk, root)?;
-    let (finished, already, points) = (&found.folder, &found.already, &found.points);
-    let mut manifest = found.manifest.clone();
-    for point in manifest
-        .checkpoints
-        .iter()
-        .filter(|point| already.contains(&point.checkpoint_id))
-    {
-        notes.extend(other_attributes(point, &found.told.entries, root)?);
-    }
-    if points.is_empty() {
-        manifest.restored(already, &desk.host.now());
-        finished.put(&[(MANIFEST, bytes(&manifest))])?;
+    let notes = settle_others(root, desk, threads)?;
+    let plan = Finished::by(order, sanction, desk, root)?;
+    let (already, inverses) = plan.left_to_do(order, root)?;
+    if inverses.is_empty() {
+        plan.note(already, desk)?;
         let sentence = "Every file already has the content from before the plan.";
         return Ok(Outcome {
             notes,
             ..nothing_done(sentence.to_owned())
         });
     }
-    let inverses = found.inverses(root)?;
     if let (Asker::Task, Sanction::None, Sanction::Approved(_)) =
-        (order.by, sanction, &found.limits.sanction)
+        (order.by, sanction, &plan.limits.sanction)
     {
         let message = "the plan was applied under an approval, so a rollback that a task asks for needs an approval of its own";
         return Err(Failure::new(Fault::ApprovalRequired, message));
     }
     let own = Folder::create(root, &desk.report_name())?;
-    let actions = inverses.iter().map(Inverse::action);
+    let actions = inverses
+        .iter()
+        .map(|inverse| (inverse.action(), Vec::new()));
     // The plan's id must continue to name the plan, not its rollback.
-    let plan_id = format!("rollback-{}", manifest.plan_id);
-    let actions = actions.map(|action| (action, Vec::new()));
+    let plan_id = format!("rollback-{}", plan.manifest.plan_id);
     let run = desk.run(plan_id, own.path.clone(), actions);
     let mut teller = Teller::new(desk, jail, run, notes);
-    teller.sanction = found.limits.sanction.clone();
-    let kept = inverses.iter().filter_map(Inverse::note);
-    teller.story.warnings.extend(kept);
-    let pipelines = account(&found.folder.dir).map(|account| account.pipelines);
-    let stays = pipelines.unwrap_or_default().into_iter().map(|note| {
-        let Started {
-            action, pipeline, ..
-        } = note.started;
-        format!(
-            "The pipeline `{pipeline}` ({action}) of this plan cannot be undone: what it did stays."
-        )
-    });
-    teller.story.warnings.extend(stays);
-    let stage = Stage::open(own, &teller.mark())?;
-    let mut staging = Staging::new(stage, desk.host);
+    teller.sanction = plan.limits.sanction.clone();
+    let notes = inverses.iter().filter_map(Inverse::note);
+    teller.story.end.warnings.extend(notes.chain(plan.stays()));
+    let mut staging = Staging::new(teller.stage(own)?, desk.host);
     let staged = inverses.iter().try_for_each(|inverse| {
-        teller.story.verdicts.push(inverse.verdict(desk));
+        teller.story.end.verdicts.push(inverse.verdict(desk));
         inverse.stage(&mut staging)
     });
     // The directories that the plan made are removed with the last checkpoint.
-    let done = points.iter().map(|point| point.checkpoint_id);
-    let ids: Vec<Uuid> = done.chain(already.iter().copied()).collect();
-    let last = manifest
-        .checkpoints
-        .iter()
-        .all(|point| point.undone_at.is_some() || ids.contains(&point.checkpoint_id));
-    let made = manifest.created_directories.iter();
-    let mut made = made.rev().filter(|_| last).cloned();
+    let done = inverses.iter().map(Inverse::checkpoint);
+    let ids: Vec<Uuid> = done.chain(already).collect();
+    let is_restored =
+        |point: &Point| point.undone_at.is_some() || ids.contains(&point.checkpoint_id);
+    let is_last = plan.manifest.checkpoints.iter().all(is_restored);
+    let made = plan.manifest.created_directories.iter().filter(|_| is_last);
+    let mut made = made.rev().cloned();
     let staged = staged.and_then(|()| made.try_for_each(|dir| staging.stage.remove_dir(dir)));
     if let Err(error) = staged {
         teller.trouble(error.into());
         return Ok(unchanged(staging.stage, teller));
     }
-    let foreseen = std::mem::take(&mut staging.foreseen);
-    let hash = PreviewHash::of(&found.named(order), foreseen, &[]);
+    let hash = PreviewHash::of(&plan.named(order), staging.foreseen, &[]);
     if let Some(failure) = not_approved(sanction, &hash) {
         teller.trouble(failure);
         return Ok(unchanged(staging.stage, teller));
     }
-    let (stage, undo) = staging.ready();
-    let mut as_it_is = |_: &[Entry], _: &mut Teller<'_>| Ok(());
-    let made = make(stage, &mut teller, undo, threads, &stopped, &mut as_it_is);
+    let mut as_it_is = |_: &[Change], _: &mut Teller<'_>| Ok(());
+    let made = make(staging.stage, &mut teller, threads, &stopped, &mut as_it_is);
     let committed = match made {
         Ok(committed) => committed,
         Err(undoing) => return Ok(undone_end(*undoing, teller)),
     };
-    manifest.restored(&ids, &desk.host.now());
-    if let Err(error) = finished.put(&[(MANIFEST, bytes(&manifest))]) {
-        teller.warn(format!(
+    if let Err(error) = plan.note(ids, desk) {
+        teller.note(format!(
             "The manifest of the undone plan could not be updated: {error}."
         ));
     }
-    if last {
-        let left = without_directories(root, &manifest.created_directories);
-        teller.story.warnings.extend(left);
+    if is_last {
+        let left = without_directories(root, &plan.manifest.created_directories);
+        teller.after.extend(left);
     }
     Ok(committed_end(committed, teller))
-}
-
-/// The checkpoints that are already restored although the manifest does not say so, and those that are not. A
-/// rollback that was killed after its last change could not update the manifest.
-fn left_to_do(
-    manifest: &Manifest,
-    order: &RollbackOrder,
-    entries: &[Entry],
-    root: &Root,
-) -> Result<(Vec<Uuid>, Vec<Point>), Failure> {
-    let (mut already, mut todo) = (Vec::new(), Vec::new());
-    for point in manifest
-        .to_restore(&order.checkpoints)
-        .map_err(|why| unfit(&why))?
-    {
-        let is_named = order.checkpoints.contains(&point.checkpoint_id.to_string());
-        let is_restored = || is_restored(point, entries, root);
-        if point.undone_at.is_some() && !is_named {
-            if !stands(point, root) || is_restored()? {
-                continue;
-            }
-            if !point.keeps_content() {
-                let message = format!(
-                    "the manifest says that `{}` was restored, but the file is as the plan left it; `--checkpoint {}` \
-                     undoes this change again",
-                    point.file_path, point.checkpoint_id
-                );
-                return Err(Failure::new(Fault::RollbackConflict, message));
-            }
-            todo.push(point.clone());
-        } else if is_restored()? {
-            already.push(point.checkpoint_id);
-        } else {
-            todo.push(point.clone());
-        }
-    }
-    Ok((already, todo))
-}
-
-/// Whether the result of the plan is still there, also if the manifest says that the checkpoint was restored.
-/// What is not a readable regular file is not the result.
-fn stands(point: &Point, root: &Root) -> bool {
-    let now = original(root, point.new_path.as_ref().unwrap_or(&point.file_path));
-    now.is_ok_and(|now| now.map(|now| now.seen.sha256) == point.result_hash)
-}
-
-/// Whether a file is as it was before the plan.
-fn is_restored(point: &Point, entries: &[Entry], root: &Root) -> Result<bool, FileError> {
-    if let Some(new) = &point.new_path
-        && root.look(new)?.is_some()
-    {
-        return Ok(false);
-    }
-    let now = match original(root, &point.file_path) {
-        Err(error) if error.errno == Errno::FBIG => return Ok(false),
-        other => other?,
-    };
-    if now.as_ref().map(|now| &now.seen.sha256) != point.original_hash.as_ref() {
-        return Ok(false);
-    }
-    if let Some(now) = &now
-        && is_mounted(&point.file_path, now, entries, root)?
-    {
-        return Ok(false);
-    }
-    Ok(match now.filter(|_| point.keeps_content()) {
-        None => true,
-        Some(now) => match backed_up(point, entries).and_then(|pre| pre.attributes.as_ref()) {
-            Some(attributes) => now.attributes.digest() == *attributes,
-            None => Some(format!("{:04o}", now.seen.facts.mode)) == point.original_mode,
-        },
-    })
-}
-
-/// The note about a restored file that does not have its attributes from before the plan.
-fn other_attributes(
-    point: &Point,
-    entries: &[Entry],
-    root: &Root,
-) -> Result<Option<String>, FileError> {
-    let was = backed_up(point, entries).and_then(|pre| pre.attributes.as_ref());
-    let now = original(root, &point.file_path)?;
-    let differ = now
-        .zip(was)
-        .is_some_and(|(now, was)| now.attributes.digest() != *was);
-    Ok(differ.then(|| {
-        format!(
-            "{}: its content is as before the plan, but not its owner, permissions or extended attributes.",
-            point.file_path
-        )
-    }))
-}
-
-/// What the journal says of the file that the backup of a checkpoint keeps.
-fn backed_up<'e>(point: &Point, entries: &'e [Entry]) -> Option<&'e Pre> {
-    let mut pre = entries.iter().filter_map(Entry::pre);
-    pre.find(|pre| Some(&pre.backup) == point.backup_location.as_ref())
-}
-
-fn original(root: &Root, path: &RelPath) -> Result<Option<Original>, FileError> {
-    match root.look(path)? {
-        None => Ok(None),
-        Some(_) => {
-            Original::read(&root.parent(path)?, path.name(), Bounds::MAX_FILE_BYTES).map(Some)
-        }
-    }
 }
 
 /// Removes the directories on other file systems, which contained slots until now. Returns a sentence for each
@@ -335,11 +305,10 @@ fn without_directories(root: &Root, made: &[RelPath]) -> Vec<String> {
             .and_then(|parent| parent.remove_dir(dir.name()))
     };
     let left = |dir: &RelPath| match remove(dir) {
-        Ok(()) => None,
-        Err(error) if error.errno == Errno::NOENT => None,
-        Err(error) => Some(format!(
+        Err(error) if error.errno != rustix::io::Errno::NOENT => Some(format!(
             "A directory that the plan made could not be removed: {error}."
         )),
+        _ => None,
     };
     made.iter().rev().filter_map(left).collect()
 }
@@ -353,15 +322,6 @@ fn changed(path: &RelPath, what: &str) -> Failure {
 
 fn unusable(message: String) -> Failure {
     Failure::new(Fault::ManifestUnusable, message)
-}
-
-fn no_manifest(error: FileError) -> Failure {
-    if error.errno == Errno::NOENT {
-        return unusable(format!(
-            "{error}: the plan changed nothing, or was rolled back already"
-        ));
-    }
-    error.into()
 }
 
 fn unfit(why: &str) -> Failure {

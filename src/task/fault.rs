@@ -1,6 +1,6 @@
 //! The one error table: every way a task can fail, and what each vocabulary calls it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 enum Recoverable {
     Yes,
@@ -11,7 +11,8 @@ enum Recoverable {
 macro_rules! table {
     ($($(#[$doc:meta])* $class:ident = $name:literal, $code:ident, $recoverable:ident, $number:literal;)*) => {
         /// A class of failure. Closed: exit code and envelope are functions of it (invariant 5).
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(into = "&'static str", try_from = "String")]
         pub enum Fault {
             $($(#[$doc])* $class,)*
         }
@@ -248,6 +249,20 @@ pub enum Category {
     InternalError,
 }
 
+impl From<Fault> for &'static str {
+    fn from(fault: Fault) -> Self {
+        fault.name()
+    }
+}
+
+impl TryFrom<String> for Fault {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        Self::named(&name).ok_or_else(|| format!("`{name}` is no class of failures"))
+    }
+}
+
 impl Fault {
     /// Classes that only oneact can know, because they do not depend on what a tool says. No failure rule of a catalog
     /// can give them.
@@ -305,7 +320,7 @@ impl Fault {
 }
 
 /// One failure: its class, and a message for the reader of the envelope.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub fault: Fault,
     /// What is wrong, where, and what to do.

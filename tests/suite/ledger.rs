@@ -9,7 +9,7 @@ mod rules;
 mod secrets;
 mod stale;
 
-use std::{collections::BTreeMap, fs, os::unix::fs::MetadataExt, thread};
+use std::{collections::BTreeMap, fs, thread};
 
 use rusqlite::Connection;
 use rustix::process::Signal;

@@ -6,17 +6,18 @@ use std::collections::BTreeSet;
 use crate::{
     host,
     plan::{
+        change::of_files,
         check::{self, Checked, Checker, scratch_name},
-        engine::{Applied, Event, Scratch, Started, Undoing},
+        engine::{Applied, Event, Scratch, Stage, Started, Undoing},
         model::{Action, ActionId, OnFailure, Operation},
         parts::Unknown,
         pipeline::{self, Launch, Ran},
-        record::{ActionEnd, Foreseen, PipelineRun, PipelineStatus, Verdict},
+        record::{ActionEnd, Foreseen, PipelineRun, PipelineStatus, Verdict, counted},
     },
     task::{Failure, Fault, Pipeline, Reach, RelPath, Repeatable, Sanction},
 };
 
-use super::{Carrier, Staging, Teller, make_part, telling::counted};
+use super::{Carrier, Staging, Teller, make_part};
 
 /// What a preview showed of a plan with pipelines.
 pub(super) struct Bound {
@@ -29,13 +30,14 @@ impl<'a> Carrier<'a> {
     /// Makes the changes of all parts, and runs the pipelines. An error in a part undoes the changes of all parts so far. What a pipeline did stays.
     pub(super) fn in_parts(
         &self,
-        staging: Staging<'a>,
+        stage: Stage<'a>,
         teller: &mut Teller<'_>,
         checker: Checker<'_>,
         bound: &Bound,
     ) -> Result<Applied<'a>, Box<Undoing<'a>>> {
         let mut done = Checked::default();
-        let mut staging = staging;
+        let host = self.desk.host;
+        let mut staging = Staging::new(stage, host);
         let parts = match check::parts_of(self.plan) {
             Ok(parts) => parts,
             Err(failure) => return Err(Box::new(staging.stage.undo(failure))),
@@ -44,19 +46,17 @@ impl<'a> Carrier<'a> {
             let unknown = &mut Unknown::default();
             let checked = check::check(checker, &part.actions, unknown, &mut staging, &mut done);
             teller.so_far(self.plan, &done);
-            teller.story.warnings.append(&mut done.notes);
+            teller.story.end.warnings.append(&mut done.notes);
             let sound = checked.and_then(|()| self.sound(&done));
             if let Err(failure) = sound.and_then(|()| self.as_shown(&staging, bound)) {
                 return Err(Box::new(staging.stage.undo(failure)));
             }
-            let (stage, undo) = staging.ready();
             let mut applied = make_part(
-                stage,
+                staging.stage,
                 teller,
-                undo,
                 self.plan.limits.max_concurrency,
                 checker.stopped,
-                &mut |entries, teller| self.verified(entries, teller),
+                &mut |changes, teller| self.verified(changes, teller),
             )?;
             let Some(action) = part.pipeline else {
                 return Ok(applied);
@@ -69,12 +69,7 @@ impl<'a> Carrier<'a> {
             if let Err(failure) = stopped.and_then(|()| self.sound(&done)) {
                 return Err(Box::new(applied.undo(failure)));
             }
-            // The story keeps it, too: the next part may be undone before it is staged.
-            let Some(undo) = teller.story.undo.clone() else {
-                let failure = Failure::new(Fault::Internal, "a part of the plan has no record");
-                return Err(Box::new(applied.undo(failure)));
-            };
-            staging = Staging::next(applied.next(), undo, self.desk.host);
+            staging = Staging::new(applied.next(host.standing()), host);
         }
         let failure = Failure::new(Fault::Internal, "the last part of the plan is missing");
         Err(Box::new(staging.stage.undo(failure)))
@@ -87,9 +82,7 @@ impl<'a> Carrier<'a> {
             (_, Some(_)) => Fault::PreviewChanged,
             _ => return Ok(()),
         };
-        // Those of this part are the last ones.
-        let changes = staging.changes.iter().rev();
-        let mut changes = changes.zip(staging.foreseen.iter().rev());
+        let mut changes = of_files(&staging.stage.changes).zip(&staging.foreseen);
         let other = changes.find(|(change, foreseen)| {
             let is_later = change.actions.iter().all(|id| bound.later.contains(id));
             !is_later && !bound.foreseen.contains(foreseen)
@@ -97,7 +90,7 @@ impl<'a> Carrier<'a> {
         other.map_or(Ok(()), |(change, _)| {
             let message = format!(
                 "`{}` would now be changed in another way than shown: a file has changed since",
-                change.path
+                change.result_path()
             );
             Err(Failure::new(fault, message))
         })
@@ -128,7 +121,7 @@ impl<'a> Carrier<'a> {
                 .run(action, applied, teller)
                 .map_or_else(ActionEnd::Failed, ActionEnd::Completed),
         };
-        Verdict::of(action, began, host.now(), end)
+        Verdict::of(action, &began, &host.now(), end)
     }
 
     fn run(
@@ -188,7 +181,7 @@ impl<'a> Carrier<'a> {
             counted(run.files_changed_count, "file")
         );
         if !matches!(&ran, Err(failure) if failure.fault == Fault::PipelineNotStarted) {
-            teller.story.pipelines.push(run);
+            teller.story.end.pipelines.push(run);
         }
         applied.record(&Event::Ended { failure })?;
         // What it did stays, so that only its entry can say that it may be run again.

@@ -85,17 +85,12 @@ impl Lab {
     }
 
     fn run(&self, plan: Value) -> Outcome {
-        self.run_as(plan, &Vec::new, &Bounds::default())
+        self.run_under(plan, &Bounds::default())
     }
 
     /// A plan in a catalog with pipelines.
     fn run_under(&self, plan: Value, bounds: &Bounds) -> Outcome {
         self.run_as(plan, &Vec::new, bounds)
-    }
-
-    /// A plan where these files are oneact's own.
-    fn run_owning(&self, plan: Value, own: &(dyn Fn() -> Vec<Utf8PathBuf> + Sync)) -> Outcome {
-        self.run_as(plan, own, &Bounds::default())
     }
 
     fn run_as(
@@ -220,7 +215,7 @@ fn a_plan_changes_its_files_and_tells_of_it_r_001_41_to_68() {
     for point in manifest["checkpoints"].as_array().unwrap() {
         if let Some(backup) = point["backup_location"].as_str() {
             let bytes = fs::read(lab.root.join(backup)).unwrap();
-            assert_eq!(point["original_hash"], crate::plan::engine::hash(&bytes));
+            assert_eq!(point["original_hash"], crate::plan::hash::hash(&bytes));
         }
     }
     let report: Value = serde_json::from_str(&lab.read(&files.execution_report)).unwrap();

@@ -11,8 +11,10 @@ use serde_json::Value;
 use crate::{
     edit::{self, EditError, Language},
     plan::{
-        engine::{Entry, hash, is_result, same_content},
+        change::{Change, Kind},
+        engine::{is_result, same_content},
         files::{Root, View},
+        hash::hash,
         model::{ActionId, Broken, Condition, Hashes, Plan, Rule},
     },
     task::{Failure, Fault, RelPath},
@@ -34,15 +36,15 @@ pub(super) struct Findings {
 pub(super) fn verify(
     plan: &Plan,
     root: &Root,
-    entries: &[Entry],
+    changes: &[Change],
     completed: &dyn Fn(&ActionId) -> bool,
     stopped: &dyn Fn() -> Option<Failure>,
 ) -> Result<Findings, Failure> {
     if plan.instructions.hashes == Hashes::Verify {
         let view = View::of(root);
-        for entry in entries {
+        for change in changes {
             heed(stopped)?;
-            as_made(&view, entry)?;
+            as_made(&view, change)?;
         }
     }
     let mut findings = Findings::default();
@@ -78,30 +80,32 @@ fn heed(stopped: &dyn Fn() -> Option<Failure>) -> Result<(), Failure> {
     stopped().map_or(Ok(()), Err)
 }
 
-/// R-001-82: the file has exactly the content that was staged.
-fn as_made(view: &View<'_>, entry: &Entry) -> Result<(), Failure> {
+/// R-001-82: the file has exactly the content that was staged. It is read only where its facts differ.
+fn as_made(view: &View<'_>, change: &Change) -> Result<(), Failure> {
     let changed = || {
         let message = format!(
             "`{}` was changed by somebody else right after the plan changed it",
-            entry.path()
+            change.path
         );
         Failure::new(Fault::HashMismatch, message)
     };
-    let found = match entry {
-        Entry::MakeDir { .. } | Entry::RemoveDir { .. } => return Ok(()),
-        Entry::Create { path, post, .. } | Entry::Modify { path, post, .. } => {
+    let path = change.result_path();
+    let as_made = match (&change.after, &change.kind) {
+        (_, Kind::MakeDir | Kind::RemoveDir) => true,
+        (None, _) => view.look(path)?.is_none(),
+        (Some(after), kind) => {
             let dir = view.parent(path)?;
-            is_result(&dir, path.name(), post).map_err(|_| changed())?
-        }
-        Entry::Delete { path, .. } => view.look(path)?.is_none(),
-        Entry::Rename { to, pre, .. } => {
-            let dir = view.parent(to)?;
-            let facts = dir.look(to.name())?;
-            facts.is_some_and(|facts| facts.ino == pre.facts.ino)
-                || same_content(&dir, to.name(), &pre.facts, &pre.sha256)?
+            let facts = dir.look(path.name())?;
+            let same = facts.is_some_and(|facts| facts.same(&after.facts));
+            same || match kind {
+                Kind::Rename { .. } => same_content(&dir, path.name(), after)?,
+                _ => is_result(&dir, path.name(), after)
+                    .map_err(|_| changed())?
+                    .is_some(),
+            }
         }
     };
-    if found { Ok(()) } else { Err(changed()) }
+    if as_made { Ok(()) } else { Err(changed()) }
 }
 
 /// Whether a condition holds; if not, why.

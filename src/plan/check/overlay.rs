@@ -15,11 +15,12 @@ use crate::{
     plan::{
         files::{Dir, Facts, FileError, Kind, Located, View, innermost},
         model::{Action, ActionId, Links, ModeChange, Operation, Plan},
+        planned::Original,
     },
     task::{Failure, Fault, RelPath},
 };
 
-use super::{Original, Place, places::outside};
+use super::{Place, places::outside};
 use edits::{Failed, FileContext, Now, within};
 
 pub(super) struct Overlay<'a> {
@@ -95,7 +96,6 @@ impl<'a> Overlay<'a> {
             Operation::Delete { diff } => {
                 no_link(&place.target)?;
                 self.load(&place.target)?;
-                self.no_mount(path)?;
                 if let Some(diff) = diff {
                     let emptied =
                         |now: &mut Now<'a>, file: &FileContext<'_>| now.emptied(diff, file);
@@ -109,7 +109,6 @@ impl<'a> Overlay<'a> {
                 let target = place.to.as_ref().ok_or_else(pathless)?;
                 no_link(&place.target)?;
                 self.load(&place.target)?;
-                self.no_mount(path)?;
                 self.vacant(target)?;
                 self.with(path, stopped, |now, file| now.fits_name(&target.path, file))?;
                 let now = self.entry(path).now.take();
@@ -215,9 +214,16 @@ impl<'a> Overlay<'a> {
             return Err(Failure::new(Fault::SharedFile, message));
         }
         let dir = self.view.parent(path)?;
+        if facts.mount != dir.mount()? {
+            let message = format!(
+                "`{path}` is a mount point: a plan replaces files, and a mount point cannot be replaced. Change it where it is mounted from"
+            );
+            return Err(Failure::new(Fault::NotAFile, message));
+        }
         dir.may_change()?;
-        dir.may_replace(path.name())?;
-        let before = Original::read(&dir, path.name(), self.plan.limits.max_file_bytes)?;
+        dir.unlocked("change", path.name(), &facts)?;
+        let most = self.plan.limits.max_file_bytes;
+        let before = Original::read(&dir, path.name(), &facts, most)?;
         let entry = Entry {
             before: Some(before),
             now: Some(Now::original(path)),
@@ -225,19 +231,6 @@ impl<'a> Overlay<'a> {
         };
         self.files.insert(path.clone(), entry);
         Ok(())
-    }
-
-    /// A mount point can be neither deleted nor renamed.
-    fn no_mount(&self, path: &RelPath) -> Result<(), Failure> {
-        let before = self.files.get(path).and_then(|entry| entry.before.as_ref());
-        let Some(before) = before else { return Ok(()) };
-        if before.seen.mount == self.mount_of(path)? {
-            return Ok(());
-        }
-        let message = format!(
-            "`{path}` is a mount point, which can be written to, but neither deleted nor renamed"
-        );
-        Err(Failure::new(Fault::NotAFile, message))
     }
 
     /// Checks that nothing is at the path of a new file, and that the file can be created there.
@@ -325,7 +318,7 @@ impl<'a> Overlay<'a> {
         let named = self.files.get(path).and_then(|entry| entry.now.as_ref());
         let origin = named.and_then(|now| self.files.get(now.origin.as_ref()?));
         let before = origin.and_then(|entry| entry.before.as_ref());
-        let before = before.map(|before| before.seen.facts.mode);
+        let before = before.map(|before| before.version.facts.mode);
         let mode = named.and_then(|now| now.mode).or(before).unwrap_or(NEW);
         let mode = change.of(mode);
         if let Some(now) = &mut self.entry(path).now {

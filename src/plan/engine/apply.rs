@@ -4,7 +4,8 @@ use rustix::{fs::RenameFlags, io::Errno};
 
 use crate::{
     plan::{
-        files::{Dir, FileError, Root},
+        change::{Change, Kind, Version},
+        files::{Dir, FileError, View},
         record::Weakness,
     },
     task::RelPath,
@@ -12,8 +13,6 @@ use crate::{
 
 use super::{
     content::{own, same_content},
-    entry::{Entry, Pre, Way},
-    folder::Folder,
     undo::give_back,
 };
 
@@ -22,75 +21,89 @@ pub(crate) enum ApplyError {
     /// Another program changed the file after the check. Its version is at the path.
     #[error("`{0}` was changed by somebody else after it was checked")]
     Changed(String),
+    /// The file system cannot exchange two names, and the original has no copy yet. Nothing was changed.
+    #[error("cannot exchange `{0}` with its new content")]
+    NoExchange(String),
     #[error(transparent)]
     File(#[from] FileError),
 }
 
+/// How a changed file gets its new content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Exchange,
+    /// The file system cannot exchange two names: a check, then a rename over the file, whose copy is on the disk.
+    Replace,
+}
+
 /// Makes the change. Changes that others made meanwhile are never lost, unless the answer says why they can be.
-pub(crate) fn apply(folder: &Folder<'_>, entry: &Entry) -> Result<Option<Weakness>, ApplyError> {
-    let (root, path) = (folder.root, entry.path());
-    let dir = root.parent(path)?;
+pub(crate) fn apply(
+    view: &View<'_>,
+    change: &Change,
+    way: Way,
+) -> Result<Option<Weakness>, ApplyError> {
+    let (path, slot) = (&change.path, change.slot.name());
+    let (dir, aside) = (view.parent(path)?, view.parent(&change.slot)?);
     let changed = || ApplyError::Changed(path.to_string());
-    match entry {
-        Entry::RemoveDir { slot, .. } => {
-            set_aside(root, path, &dir, slot)?;
+    match (&change.kind, &change.before, &change.after) {
+        (Kind::RemoveDir, ..) => {
+            set_aside(view, path, &dir, &change.slot)?;
             Ok(None)
         }
-        Entry::MakeDir { slot, .. } | Entry::Create { slot, .. } => {
-            let from = folder.beside(slot)?;
-            match from.put_at(slot.name(), &dir, path.name()) {
-                Err(error) if error.errno == Errno::EXIST => Err(changed()),
-                put => Ok(put?),
-            }
-        }
-        Entry::Modify {
-            slot,
-            pre,
-            post,
-            way: Way::Exchange,
-            ..
-        } => {
-            let aside = folder.beside(slot)?;
-            match aside.exchange(slot.name(), &dir, path.name()) {
-                Ok(()) => {}
-                Err(error) if error.errno == Errno::NOENT => return Err(changed()),
-                Err(error) if error.is_unsupported() => {
-                    return replace(&aside, slot.name(), &dir, path.name(), pre);
-                }
-                Err(error) => return Err(error.into()),
-            }
-            if let Some(known) = checked(&aside, slot.name(), pre)? {
-                return Ok(known.weakness());
-            }
-            give_back(&aside, slot.name(), &dir, path.name(), || {
-                Ok(own(&aside, slot.name(), post)?.is_some())
-            })?;
-            Err(changed())
-        }
-        Entry::Modify {
-            slot,
-            pre,
-            way: Way::InPlace,
-            ..
-        } => {
-            let bytes = folder.beside(slot)?.read(slot.name(), u64::MAX - 1)?;
-            if checked(&dir, path.name(), pre)?.is_none() {
-                return Err(changed());
-            }
-            dir.overwrite(path.name(), &bytes)?;
-            Ok(Some(Weakness::MountPoint))
-        }
-        Entry::Delete { slot, pre, .. } => {
-            let weakness = moved(&dir, path, &*folder.beside(slot)?, slot.name(), pre)?;
+        (Kind::Modify, Some(before), Some(after)) => match way {
+            Way::Exchange => exchange(&dir, path, (&aside, slot), before, after),
+            Way::Replace => replace(&aside, slot, &dir, path.name(), before),
+        },
+        (Kind::Delete, Some(before), _) => {
+            let weakness = moved(&dir, path, &aside, slot, before)?;
             // No other program uses a slot, so nothing can be replaced there, and the content of the file was compared.
             Ok(weakness.filter(|why| *why != Weakness::NoReplace))
         }
-        Entry::Rename { to, pre, .. } => moved(&dir, path, &root.parent(to)?, to.name(), pre),
+        (Kind::Rename { to }, Some(before), _) => {
+            moved(&dir, path, &*view.parent(to)?, to.name(), before)
+        }
+        _ => match aside.put_at(slot, &dir, path.name()) {
+            Err(error) if error.errno == Errno::EXIST => Err(changed()),
+            put => Ok(put?),
+        },
     }
 }
 
+fn exchange(
+    dir: &Dir<'_>,
+    path: &RelPath,
+    (aside, slot): (&Dir<'_>, &str),
+    before: &Version,
+    after: &Version,
+) -> Result<Option<Weakness>, ApplyError> {
+    let name = path.name();
+    match aside.exchange(slot, dir, name) {
+        Ok(()) => {}
+        Err(error) if error.errno == Errno::NOENT => {
+            return Err(ApplyError::Changed(path.to_string()));
+        }
+        Err(error) if error.is_unsupported() => {
+            return Err(ApplyError::NoExchange(path.to_string()));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    if let Some(known) = checked(aside, slot, before)? {
+        return Ok(known.weakness());
+    }
+    give_back(aside, slot, dir, name, || {
+        Ok(own(aside, slot, after)?.is_some())
+    })?;
+    Err(ApplyError::Changed(path.to_string()))
+}
+
 /// Removes a directory if it is empty. One that contains files of others stays.
-fn set_aside(root: &Root, path: &RelPath, dir: &Dir<'_>, slot: &RelPath) -> Result<(), FileError> {
+fn set_aside(
+    view: &View<'_>,
+    path: &RelPath,
+    dir: &Dir<'_>,
+    slot: &RelPath,
+) -> Result<(), FileError> {
+    let root = view.root();
     if !root.dir(Some(path))?.list()?.is_empty() {
         return Ok(());
     }
@@ -109,7 +122,7 @@ fn moved(
     path: &RelPath,
     to: &Dir<'_>,
     new: &str,
-    pre: &Pre,
+    before: &Version,
 ) -> Result<Option<Weakness>, ApplyError> {
     let changed = || ApplyError::Changed(path.to_string());
     let weakness = match dir.move_to(path.name(), to, new) {
@@ -118,10 +131,10 @@ fn moved(
     };
     if weakness.is_some() {
         // Such a file system may tell old facts of a file that another host has saved.
-        if same_content(to, new, &pre.facts, &pre.sha256)? {
+        if same_content(to, new, before)? {
             return Ok(weakness);
         }
-    } else if let Some(known) = checked(to, new, pre)? {
+    } else if let Some(known) = checked(to, new, before)? {
         return Ok(known.weakness());
     }
     // If another file is at the path by now, both are kept, and the rollback names them.
@@ -129,16 +142,15 @@ fn moved(
     Err(changed())
 }
 
-/// Replaces a file where the file system cannot exchange two names: a check, then a rename over it. The original
-/// stays in its backup.
+/// Replaces a file where the file system cannot exchange two names. The original stays in its backup.
 fn replace(
     aside: &Dir<'_>,
     slot: &str,
     dir: &Dir<'_>,
     name: &str,
-    pre: &Pre,
+    before: &Version,
 ) -> Result<Option<Weakness>, ApplyError> {
-    if checked(dir, name, pre)?.is_none() {
+    if checked(dir, name, before)?.is_none() {
         return Err(ApplyError::Changed(dir.name(name)));
     }
     aside.rename(slot, dir, name, RenameFlags::empty())?;
@@ -161,11 +173,11 @@ impl Known {
 }
 
 /// Whether it is the file that was checked, untouched since.
-fn checked(dir: &Dir<'_>, name: &str, pre: &Pre) -> Result<Option<Known>, FileError> {
+fn checked(dir: &Dir<'_>, name: &str, before: &Version) -> Result<Option<Known>, FileError> {
     let facts = dir.look_afresh(name)?;
-    if facts.is_some_and(|facts| facts.same(&pre.facts)) {
+    if facts.is_some_and(|facts| facts.same(&before.facts)) {
         return Ok(Some(Known::ByFacts));
     }
-    let same = same_content(dir, name, &pre.facts, &pre.sha256)?;
+    let same = same_content(dir, name, before)?;
     Ok(same.then_some(Known::ByContent))
 }

@@ -3,39 +3,40 @@
 
 use std::io::{self, Read};
 
-use rustix::{fs::RenameFlags, io::Errno};
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use crate::{
     host::user_id,
-    plan::files::{Dir, Facts, FileError, Kind, Root, there},
+    plan::{
+        change::{Change, Kind, Version, of_files},
+        files::{self, Dir, Facts, FileError, Root, there},
+        hash::hash_of_link,
+    },
     task::{RelPath, hexadecimal},
-};
-
-use super::{
-    entry::{Entry, Post, Pre, Way},
-    stage::hash_of_link,
 };
 
 /// How many bytes are read at a time.
 const BLOCK: usize = 256 * 1024;
 
-/// How many bytes the kernel writes at once.
-const PAGE: usize = 4096;
-
 /// Whether a regular file with the content of the original is there.
-pub(super) fn is_original(root: &Root, path: &RelPath, pre: &Pre) -> Result<bool, FileError> {
+pub(super) fn is_original(
+    root: &Root,
+    path: &RelPath,
+    before: &Version,
+) -> Result<bool, FileError> {
     let Some(dir) = held(root, path)? else {
         return Ok(false);
     };
     // Somebody may have given a copy another owner, or more permissions such as set-user-ID. A backup of a file of
     // another user may belong to this user.
+    let then = &before.facts;
     let fits = |facts: &Facts| {
-        (facts.kind, facts.bytes) == (pre.facts.kind, pre.facts.bytes)
-            && facts.mode & !pre.facts.mode == 0
-            && [pre.facts.uid, user_id()].contains(&facts.uid)
+        (facts.kind, facts.bytes) == (then.kind, then.bytes)
+            && facts.mode & !then.mode == 0
+            && [then.uid, user_id()].contains(&facts.uid)
     };
-    Ok(with_content(&dir, path.name(), &pre.sha256, fits)?.is_some())
+    Ok(with_content(&dir, path.name(), &before.sha256, fits)?.is_some())
 }
 
 /// The directory of a slot or a backup, unless it is gone or others put something else in its place.
@@ -47,18 +48,18 @@ pub(super) fn held<'r>(root: &'r Root, path: &RelPath) -> Result<Option<Dir<'r>>
 }
 
 /// Whether every file is as it was before the plan: somebody undid the plan after it was finished.
-pub(crate) fn is_undone(root: &Root, entries: &[Entry]) -> Result<bool, FileError> {
-    for entry in entries {
-        let as_before = match entry {
-            Entry::MakeDir { .. } | Entry::RemoveDir { .. } => true,
-            Entry::Create { path, .. } => root.look(path)?.is_none(),
-            // If only permissions were changed, the content does not show whether that was undone.
-            Entry::Modify { pre, post, .. } if pre.sha256 == post.sha256 => false,
-            Entry::Modify { path, pre, .. } | Entry::Delete { path, pre, .. } => {
-                is_original(root, path, pre)?
+pub(crate) fn is_undone(root: &Root, changes: &[Change]) -> Result<bool, FileError> {
+    for change in of_files(changes) {
+        let is_gone = root.look(change.result_path())?.is_none();
+        let as_before = match (&change.before, &change.after) {
+            (None, _) => is_gone,
+            (Some(before), Some(after))
+                if before.sha256 == after.sha256 && change.new_path().is_none() =>
+            {
+                false
             }
-            Entry::Rename { path, to, pre } => {
-                is_original(root, path, pre)? && root.look(to)?.is_none()
+            (Some(before), _) => {
+                (change.new_path().is_none() || is_gone) && is_original(root, &change.path, before)?
             }
         };
         if !as_before {
@@ -68,114 +69,60 @@ pub(crate) fn is_undone(root: &Root, entries: &[Entry]) -> Result<bool, FileErro
     Ok(true)
 }
 
-/// The entries with the inode numbers that the files have now: by their content, since they have no lasting ones on some
+/// The changes with the inode numbers that the files have now: by their content, since they have no lasting ones on some
 /// file systems, and others in a copied root.
-pub(super) fn adopted(root: &Root, entries: &[Entry]) -> Result<Vec<Entry>, FileError> {
-    entries.iter().map(|entry| adopt(root, entry)).collect()
+pub(super) fn adopted(root: &Root, changes: &[Change]) -> Result<Vec<Change>, FileError> {
+    changes.iter().map(|change| adopt(root, change)).collect()
 }
 
-fn adopt(root: &Root, entry: &Entry) -> Result<Entry, FileError> {
-    let mut entry = entry.clone();
-    match &mut entry {
-        Entry::MakeDir { path, slot, ino } => {
-            for at in [path, slot] {
-                let found = root.look(at)?.filter(|found| found.kind == Kind::Dir);
-                *ino = found.map_or(*ino, |found| found.ino);
-            }
-        }
-        Entry::Modify {
-            path,
-            pre,
-            way: Way::InPlace,
-            ..
-        } => {
-            let found = root.look(path)?;
-            pre.facts.ino = found.map_or(pre.facts.ino, |found| found.ino);
-        }
-        Entry::Create { path, slot, post }
-        | Entry::Modify {
-            path, slot, post, ..
-        } => {
-            for at in [slot, path] {
-                let fits = |found: &Facts| found.has_content() && found.bytes == post.bytes;
-                let dir = held(root, at)?;
-                let found = dir.map_or(Ok(None), |dir| {
-                    with_content(&dir, at.name(), &post.sha256, fits)
-                })?;
-                post.ino = found.map_or(post.ino, |found| found.ino);
-            }
-        }
-        Entry::Delete { .. } | Entry::Rename { .. } | Entry::RemoveDir { .. } => {}
-    }
-    Ok(entry)
-}
-
-/// Makes a kept backup a file of its own. It is a second name of its file until the plan changes that file, and others
-/// may have moved the file to another path.
-pub(super) fn separate(root: &Root, entry: &Entry) -> Result<(), FileError> {
-    let Some(pre) = entry.pre() else {
-        return Ok(());
+fn adopt(root: &Root, change: &Change) -> Result<Change, FileError> {
+    let mut change = change.clone();
+    let Some(after) = &mut change.after else {
+        return Ok(change);
     };
-    let Some(dir) = held(root, &pre.backup)? else {
-        return Ok(());
-    };
-    let name = pre.backup.name();
-    let file = |path: &RelPath| root.look(path).ok().flatten();
-    let names = entry.kept().filter_map(file);
-    let names = names.filter(|kept| kept.ino == pre.facts.ino).count();
-    let is_elsewhere = |kept: &Facts| kept.ino == pre.facts.ino && kept.nlink > names as u64;
-    if !dir.look(name)?.is_some_and(|kept| is_elsewhere(&kept)) {
-        return Ok(());
+    for at in [&change.slot, &change.path] {
+        let Some(dir) = held(root, at)? else { continue };
+        let now = match change.kind {
+            Kind::MakeDir => dir
+                .look(at.name())?
+                .filter(|facts| facts.kind == files::Kind::Dir),
+            Kind::Create | Kind::Modify => is_result(&dir, at.name(), after)?,
+            Kind::Delete | Kind::Rename { .. } | Kind::RemoveDir => None,
+        };
+        after.facts.ino = now.map_or(after.facts.ino, |facts| facts.ino);
     }
-    // No backup has such a name, which is short however long that of the file is.
-    let (mut number, mut copy) = (0, "own".to_owned());
-    while dir
-        .look(&copy)?
-        .is_some_and(|found| found.kind == Kind::Dir)
-    {
-        number += 1;
-        copy = format!("own.{number}");
-    }
-    dir.remove(&copy)?;
-    dir.copy(name, &dir, &copy)?;
-    dir.rename(&copy, &dir, name, RenameFlags::empty())
+    Ok(change)
 }
 
 /// Whether a file is the same by content, kind, owner and permissions. Some file systems change its size, time or inode
 /// number when oneact renames it or gives it a second name.
-pub(crate) fn same_content(
-    dir: &Dir<'_>,
-    name: &str,
-    then: &Facts,
-    hash: &str,
-) -> Result<bool, FileError> {
+pub(crate) fn same_content(dir: &Dir<'_>, name: &str, then: &Version) -> Result<bool, FileError> {
     let kept = |facts: &Facts| (facts.kind, facts.mode, facts.uid, facts.gid);
-    let fits = |facts: &Facts| facts.has_content() && kept(facts) == kept(then);
-    Ok(with_content(dir, name, hash, fits)?.is_some())
+    let fits = |facts: &Facts| facts.has_content() && kept(facts) == kept(&then.facts);
+    Ok(with_content(dir, name, &then.sha256, fits)?.is_some())
 }
 
-/// Whether it is still the file with these facts and this content.
-pub(super) fn still(
+/// Whether it is still this version of the file.
+pub(super) fn still(dir: &Dir<'_>, name: &str, then: &Version) -> Result<bool, FileError> {
+    let same = dir.look(name)?.is_some_and(|now| now.same(&then.facts));
+    Ok(same || same_content(dir, name, then)?)
+}
+
+/// The file, if it has the content that the plan wrote.
+pub(crate) fn is_result(
     dir: &Dir<'_>,
     name: &str,
-    then: &Facts,
-    hash: &str,
-) -> Result<bool, FileError> {
-    let same = dir.look(name)?.is_some_and(|now| now.same(then));
-    Ok(same || same_content(dir, name, then, hash)?)
-}
-
-/// Whether a regular file with the content that the plan wrote is there.
-pub(crate) fn is_result(dir: &Dir<'_>, name: &str, post: &Post) -> Result<bool, FileError> {
-    let fits = |facts: &Facts| facts.has_content() && facts.bytes == post.bytes;
-    Ok(with_content(dir, name, &post.sha256, fits)?.is_some())
+    after: &Version,
+) -> Result<Option<Facts>, FileError> {
+    let fits = |facts: &Facts| facts.has_content() && facts.bytes == after.facts.bytes;
+    with_content(dir, name, &after.sha256, fits)
 }
 
 /// The file, if it is exactly the file that the plan put there.
-pub(super) fn own(dir: &Dir<'_>, name: &str, post: &Post) -> Result<Option<Facts>, FileError> {
-    let fits =
-        |facts: &Facts| facts.has_content() && (facts.ino, facts.bytes) == (post.ino, post.bytes);
-    with_content(dir, name, &post.sha256, fits)
+pub(super) fn own(dir: &Dir<'_>, name: &str, after: &Version) -> Result<Option<Facts>, FileError> {
+    let known = (after.facts.ino, after.facts.bytes);
+    let fits = |facts: &Facts| facts.has_content() && (facts.ino, facts.bytes) == known;
+    with_content(dir, name, &after.sha256, fits)
 }
 
 /// The file, if it `fits` and has this content. The facts are from before it was read, so that a later write
@@ -196,7 +143,7 @@ pub(super) fn with_content(
 pub(super) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
     if dir
         .look(name)?
-        .is_some_and(|facts| facts.kind == Kind::Link)
+        .is_some_and(|facts| facts.kind == files::Kind::Link)
     {
         return Ok(hash_of_link(&dir.read_link(name)?));
     }
@@ -211,17 +158,4 @@ pub(super) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
             Err(error) => return Err(FileError::of("read", dir.name(name))(error)),
         }
     }
-}
-
-/// Whether a file can be the result of an unfinished write of `new` over `old`: every page is from one of the two.
-pub(super) fn is_between(now: &[u8], old: &[u8], new: &[u8]) -> bool {
-    let page_of = |bytes: &[u8], at: usize, length: usize| {
-        let start = (at * PAGE).min(bytes.len());
-        let end = (start + length).min(bytes.len());
-        bytes.get(start..end).unwrap_or_default().to_vec()
-    };
-    now.len() <= old.len().max(new.len())
-        && now.chunks(PAGE).enumerate().all(|(at, page)| {
-            page == page_of(old, at, page.len()) || page == page_of(new, at, page.len())
-        })
 }

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::journal::JOURNAL;
 use crate::{
     plan::{
-        files::{Dir, Facts, FileError, Inherited, Kind, Root, innermost, joined, there},
-        report::{MANIFEST, Manifest, SCRIPT},
+        files::{Dir, FileError, Inherited, Kind, Root, innermost, joined, there},
+        report::{Documents, MANIFEST, SCRIPT},
     },
     task::{RelPath, Sanction},
 };
@@ -25,10 +25,7 @@ pub(crate) const UNFINISHED: &str = ".unfinished";
 pub(super) const STAGED: &str = "staged";
 const BACKUPS: &str = "backups";
 
-/// The file that lists the slots on other file systems, one per line, so that they can be found again.
-const ELSEWHERE: &str = "elsewhere";
-
-/// The prefix of the names of these slots; the name of the report directory and a number follow.
+/// The prefix of the names of slots on other mounts; the name of the report directory and a number follow.
 const BESIDE: &str = ".oneact-";
 
 /// Reports and backups may contain what only the owner may read.
@@ -119,11 +116,6 @@ impl<'a> Folder<'a> {
         self.dir.read(name, LONGEST_REPORT)
     }
 
-    /// The plan's manifest, if it can be read.
-    pub(crate) fn manifest(&self) -> Option<Manifest> {
-        Manifest::parse(&self.report(MANIFEST).ok()?).ok()
-    }
-
     pub(crate) fn below(&self, rest: &str) -> Result<RelPath, FileError> {
         joined("name", &format!("{}/{rest}", self.path))
     }
@@ -147,11 +139,6 @@ impl<'a> Folder<'a> {
         Ok(slots)
     }
 
-    /// The facts of the file in a slot. After a crash, its directory may not exist.
-    pub(crate) fn look(&self, slot: &RelPath) -> Result<Option<Facts>, FileError> {
-        there(self.beside(slot))?.map_or(Ok(None), |dir| dir.look(slot.name()))
-    }
-
     pub(crate) fn slot(&self, number: usize) -> Result<RelPath, FileError> {
         self.below(&format!("{STAGED}/{number}"))
     }
@@ -172,7 +159,7 @@ impl<'a> Folder<'a> {
     }
 
     pub(super) fn has_slots(&self) -> Result<bool, FileError> {
-        Ok(self.dir.look(STAGED)?.is_some() || self.dir.look(ELSEWHERE)?.is_some())
+        Ok(self.dir.look(STAGED)?.is_some())
     }
 
     /// Whether it is certain that nothing but the journal was ever made here.
@@ -183,7 +170,7 @@ impl<'a> Folder<'a> {
         alone && matches!(noted, Ok(None))
     }
 
-    /// Whether there are backups or a manifest.
+    /// Whether there are backups or a manifest. They are made when the journal is on the disk, before the first change.
     pub(super) fn has_checkpoint(&self) -> Result<bool, FileError> {
         Ok(self.dir.look(BACKUPS)?.is_some() || self.dir.look(MANIFEST)?.is_some())
     }
@@ -198,35 +185,12 @@ impl<'a> Folder<'a> {
             && path.ancestors().any(|dir| Some(dir) == backups)
     }
 
-    pub(crate) fn list_of_slots(&self) -> Result<Option<RelPath>, FileError> {
-        let listed = self.dir.look(ELSEWHERE)?.is_some();
-        listed.then(|| self.below(ELSEWHERE)).transpose()
-    }
-
     /// A slot beside a file in another mount, or beside the first directory on its path that does not exist yet.
-    /// It is listed before it is made.
     pub(crate) fn slot_beside(&self, path: &RelPath, number: usize) -> Result<RelPath, FileError> {
         let name = format!("{BESIDE}{}-{number}", self.path.name());
         let beside = innermost(path, |dir| self.root.look(dir))?;
         let slot = beside.map_or_else(|| name.clone(), |dir| format!("{dir}/{name}"));
-        let slot = joined("name", &slot)?;
-        let mut told = self.elsewhere()?;
-        told.push(slot.clone());
-        let lines: Vec<&str> = told.iter().map(RelPath::as_str).collect();
-        self.dir
-            .put(ELSEWHERE, lines.join("\n").as_bytes(), 0o600)?;
-        Ok(slot)
-    }
-
-    /// The slots on other file systems. A line that is not a slot of this plan is ignored.
-    pub(super) fn elsewhere(&self) -> Result<Vec<RelPath>, FileError> {
-        let listed = there(self.dir.read(ELSEWHERE, 1 << 20))?.unwrap_or_default();
-        let slots = String::from_utf8_lossy(&listed)
-            .lines()
-            .filter_map(|line| RelPath::parse(line).ok())
-            .filter(|slot| self.is_slot(slot))
-            .collect();
-        Ok(slots)
+        joined("name", &slot)
     }
 
     /// Where the original of a file is kept: its path again, with `.bak` (R-001-65, C-20).
@@ -252,11 +216,25 @@ impl<'a> Folder<'a> {
         self.root.ensure_dirs(dirs, PRIVATE)
     }
 
-    pub(crate) fn put(&self, documents: &[(&'static str, Vec<u8>)]) -> Result<(), FileError> {
+    /// Makes the directory of the backups. From here on, a journal that names no changes was cut.
+    pub(super) fn make_backups(&self) -> Result<(), FileError> {
+        self.dir.ensure_dir(BACKUPS, PRIVATE)
+    }
+
+    pub(crate) fn put(&self, documents: &Documents) -> Result<(), FileError> {
         documents.iter().try_for_each(|(name, bytes)| {
             let mode = if *name == SCRIPT { 0o700 } else { 0o600 };
             self.dir.put(name, bytes, mode)
         })
+    }
+
+    /// Writes those of the documents that are missing or differ.
+    pub(crate) fn put_again(&self, documents: &Documents) -> Result<(), FileError> {
+        let differs = |(name, bytes): &&(&'static str, Vec<u8>)| {
+            self.report(name).ok().as_ref() != Some(bytes)
+        };
+        let documents = documents.iter().filter(differs).cloned().collect();
+        self.put(&documents)
     }
 
     /// Writes the note that the plan is under way, and which process applies it.
@@ -267,25 +245,19 @@ impl<'a> Folder<'a> {
         marks(self.root)?.put(self.path.name(), &text, 0o600)
     }
 
-    /// Waits until that note is on the disk.
-    pub(crate) fn note_is_safe(&self) -> Result<(), FileError> {
-        let name = self.path.name();
-        let Some(marks) = there(marks(self.root))? else {
-            return Ok(());
-        };
-        // Somebody may have removed it, or put something else in its place.
-        if marks.look(name)?.map(|facts| facts.kind) != Some(Kind::File) {
-            return Ok(());
-        }
-        let (note, _) = marks.open(name)?;
-        marks.sync_data(name, &note)?;
-        marks.sync()
+    /// The path of that note.
+    pub(super) fn note(&self) -> Result<RelPath, FileError> {
+        joined(
+            "name",
+            &format!("{REPORTS}/{UNFINISHED}/{}", self.path.name()),
+        )
     }
 
-    /// Prepares the directory for another try: removes the manifest and the journal of the last one.
+    /// Prepares the directory for another try: removes what the last one wrote.
     pub(crate) fn again(self) -> Result<Self, FileError> {
-        self.dir.remove(MANIFEST)?;
-        self.dir.remove(JOURNAL)?;
+        for name in [MANIFEST, SCRIPT, JOURNAL] {
+            self.dir.remove(name)?;
+        }
         Ok(self)
     }
 
@@ -293,9 +265,9 @@ impl<'a> Folder<'a> {
         forget(self.root, self.path.name())
     }
 
-    /// Removes all slots and backups except for `spared`. Reports and journal stay.
-    pub(crate) fn clear(&self, spared: &[RelPath]) -> Result<(), FileError> {
-        self.clear_slots(spared)?;
+    /// Removes all slots and backups except for `spared`; `beside` are the slots on other mounts. Reports and journal stay.
+    pub(crate) fn clear(&self, beside: &[RelPath], spared: &[RelPath]) -> Result<(), FileError> {
+        self.clear_slots(beside, spared)?;
         self.clear_part(BACKUPS, spared)
     }
 
@@ -305,18 +277,20 @@ impl<'a> Folder<'a> {
     }
 
     /// Removes the slots except for `spared`. Backups stay.
-    pub(crate) fn clear_slots(&self, spared: &[RelPath]) -> Result<(), FileError> {
-        let elsewhere = self.elsewhere()?;
-        for slot in elsewhere.iter().filter(|slot| !spared.contains(slot)) {
-            let beside = self.root.parent(slot)?;
-            match beside.look(slot.name())?.map(|facts| facts.kind) {
-                Some(Kind::Dir) => beside.remove_dir(slot.name())?,
-                Some(_) => beside.remove(slot.name())?,
+    pub(crate) fn clear_slots(
+        &self,
+        beside: &[RelPath],
+        spared: &[RelPath],
+    ) -> Result<(), FileError> {
+        for slot in beside.iter().filter(|slot| !spared.contains(slot)) {
+            let Some(dir) = there(self.root.parent(slot))? else {
+                continue;
+            };
+            match dir.look(slot.name())?.map(|facts| facts.kind) {
+                Some(Kind::Dir) => dir.remove_dir(slot.name())?,
+                Some(_) => dir.remove(slot.name())?,
                 None => {}
             }
-        }
-        if !elsewhere.is_empty() {
-            self.dir.remove(ELSEWHERE)?;
         }
         self.clear_part(STAGED, spared)
     }
@@ -346,34 +320,6 @@ pub(crate) fn never_planned(root: &Utf8Path) -> bool {
 /// Whether a crash left anything: a plan under way, or the note of one that was never finished.
 pub(crate) fn interrupted(root: &Root) -> Result<bool, FileError> {
     Ok(!list(there(marks(root))?)?.is_empty())
-}
-
-/// Removes notes that were not completely written, with the empty directories that they belong to. The caller
-/// holds the root's lock, so no other process is writing one.
-pub(crate) fn clear_begun(root: &Root) -> Result<(), FileError> {
-    let Some(marks) = there(marks(root))? else {
-        return Ok(());
-    };
-    for name in marks.list()? {
-        let begun = name
-            .strip_prefix('.')
-            .and_then(|name| name.strip_suffix(".new"))
-            .filter(|folder| !folder.is_empty() && !folder.starts_with('.'));
-        let Some(folder) = begun else { continue };
-        // Anything but a file was put there by others, and stays.
-        let found = marks.look(&name)?;
-        if found.is_none_or(|facts| facts.kind != Kind::File) {
-            continue;
-        }
-        // If it is not an empty directory, it does not belong to the note.
-        match reports(root)?.remove_dir(folder) {
-            Err(error) if !matches!(error.errno, Errno::NOTEMPTY | Errno::NOTDIR) => {
-                return Err(error);
-            }
-            _ => marks.remove(&name)?,
-        }
-    }
-    Ok(())
 }
 
 /// The report directories, the newest first.

@@ -1,4 +1,5 @@
-//! The journal of a plan: the intended changes, and how far the plan came. Recovery relies on it.
+//! The journal of a plan: the one record of what it is to change, how far it came, and how it ended. Recovery, rollback and
+//! every report are made from it.
 //!
 //! It consists of lines of `crc32 SP json LF`, appended to a file whose space is allocated first. The first line with a
 //! wrong checksum ends it. The file is made together with the report directory, so a missing journal was removed.
@@ -13,28 +14,23 @@ use std::{fs::File, io::Read};
 use crc::{CRC_32_ISO_HDLC, Crc};
 
 use crate::{
-    plan::files::{Anonymous, Birth, Dir, FileError, Root, there},
+    plan::{
+        files::{Anonymous, Birth, Dir, FileError, there},
+        record::{Run, Undo},
+    },
     task::Sanction,
 };
 
-use super::{
-    entry::Entry,
-    volumes::{Displaced, Volume, displaced, volumes},
-};
-
-pub(crate) use state::{Event, PipelineNote, Started, State};
+pub(crate) use state::{Account, Begin, End, Event, PipelineNote, Started, State};
 
 pub(crate) const JOURNAL: &str = "journal";
 
 /// Of the lines, so that a later program knows what it reads.
 const VERSION: u32 = 1;
 
-/// Room for what is written after the entries, in bytes.
-const TAIL: usize = 4096;
-
-/// The largest journal that is written or read. A plan has at most some hundred entries, and a journal that somebody
+/// The largest journal that is written or read. A plan has at most a thousand actions, and a journal that somebody
 /// else wrote must cost little time and memory.
-const LONGEST: u64 = 4 * 1024 * 1024;
+const LONGEST: u64 = 16 * 1024 * 1024;
 
 /// The longest first line of a journal that is recovered without a question. It names no paths.
 const FIRST: u64 = 4096;
@@ -74,72 +70,6 @@ pub(crate) enum Doubt {
     Overlay,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Account {
-    pub(crate) state: State,
-    pub(crate) origin: Origin,
-    /// The run that applies the plan.
-    pub(crate) operation: String,
-    /// What a person approved. Only a journal that was written here can say so.
-    pub(crate) sanction: Sanction,
-    pub(super) volumes: Option<Vec<Volume>>,
-    /// In the order in which they were started.
-    pub(crate) pipelines: Vec<PipelineNote>,
-}
-
-impl Account {
-    /// The first mount point of the plan that is not as it was when the plan was staged.
-    pub(crate) fn displaced(&self, root: &Root) -> Result<Option<Displaced>, FileError> {
-        displaced(root, self.state.entries(), self.volumes.as_deref())
-    }
-
-    /// Takes from an event what is no state.
-    fn heed(&mut self, event: &Event) {
-        match event {
-            Event::Ready { volumes, .. } => match (&mut self.volumes, volumes) {
-                (Some(known), Some(more)) => known.extend(more.iter().cloned()),
-                (known, more) => known.clone_from(more),
-            },
-            Event::Started(started) => self.pipelines.push(PipelineNote {
-                started: started.clone(),
-                end: None,
-            }),
-            Event::Ended { failure } => {
-                if let Some(last) = self.pipelines.last_mut() {
-                    last.end = Some(failure.clone().map_or(Ok(()), Err));
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Takes the operation and the origin from the first event.
-    fn begun(&mut self, first: &Event, own: Result<Birth, Anonymous>, own_root: u64) {
-        if let Event::Begin {
-            operation,
-            birth,
-            root,
-            approved,
-            ..
-        } = first
-        {
-            self.operation.clone_from(operation);
-            self.origin = match own {
-                Err(Anonymous::NoBirthTimes) if birth.is_some() => {
-                    Origin::Unproven(Doubt::OtherFile)
-                }
-                Err(why) => Origin::Unproven(why.into()),
-                Ok(own) if *birth != Some(own) => Origin::Unproven(Doubt::OtherFile),
-                Ok(_) if *root != Some(own_root) => Origin::Unproven(Doubt::OtherRoot),
-                Ok(_) => Origin::Here,
-            };
-            if self.origin == Origin::Here {
-                self.sanction = approved.clone().map_or(Sanction::None, Sanction::Approved);
-            }
-        }
-    }
-}
-
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: File,
@@ -147,30 +77,30 @@ pub(crate) struct Journal {
     pub(super) origin: Origin,
 }
 
-/// Why the entries of a plan are not in its journal.
+/// Why the changes of a plan are not in its journal.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotReady {
-    #[error("the journal of the plan would be longer than 4 MiB; split the plan")]
+    #[error("the journal of the plan would be longer than 16 MiB; split the plan")]
     TooLong,
     #[error(transparent)]
     File(#[from] FileError),
 }
 
 impl Journal {
-    /// Starts a journal, without a sync.
+    /// Starts a journal. A crash may still lose it.
     pub(crate) fn begin(
         dir: &Dir<'_>,
         operation: &str,
         sanction: &Sanction,
+        run: Run,
     ) -> Result<Self, FileError> {
         let (file, _) = dir.create(JOURNAL, 0o600)?;
         let birth = birth(dir, &file)?;
-        let begin = Event::Begin {
+        let begin = Begin {
             version: VERSION,
-            entries: Vec::new(),
             operation: operation.to_owned(),
             birth: birth.ok(),
-            root: Some(dir.root.inode()?),
+            root: dir.root.inode()?,
             approved: match sanction {
                 Sanction::Approved(hash) => Some(hash.clone()),
                 Sanction::None | Sanction::Sought => None,
@@ -181,25 +111,20 @@ impl Journal {
             length: 0,
             origin: birth.map_or_else(|why| Origin::Unproven(why.into()), |_| Origin::Here),
         };
-        journal.append(dir, &begin)?;
+        let lines = [line(&Event::Begin(begin)), line(&Event::Run(run))];
+        journal.write(dir, &lines.concat())?;
         Ok(journal)
     }
 
-    /// Writes every entry, and reserves space for the events that follow, without a sync.
-    pub(crate) fn ready(&mut self, dir: &Dir<'_>, entries: &[Entry]) -> Result<(), NotReady> {
-        let volumes = volumes(dir.root, entries);
-        let line = line(&Event::Ready {
-            entries: entries.to_vec(),
-            volumes: volumes.as_ref().ok().cloned(),
-        });
-        let room = self.length + (line.len() + TAIL) as u64;
-        if room > LONGEST {
+    /// Writes the changes of a part, and reserves `room` bytes for the events that follow. A crash may still lose it.
+    pub(crate) fn ready(&mut self, dir: &Dir<'_>, part: Undo, room: u64) -> Result<(), NotReady> {
+        let line = line(&Event::Ready(part));
+        let length = self.length + line.len() as u64 + room;
+        if length > LONGEST {
             return Err(NotReady::TooLong);
         }
-        dir.reserve(JOURNAL, &self.file, room)?;
-        self.write(dir, &line)?;
-        // Without the entries, recovery could not tell that nothing was changed.
-        Ok(volumes.map(drop)?)
+        dir.reserve(JOURNAL, &self.file, length)?;
+        Ok(self.write(dir, &line)?)
     }
 
     /// Reads a journal, and opens it for further events.
@@ -237,7 +162,7 @@ impl Journal {
     }
 
     /// Releases the reserved space that is not needed.
-    pub(crate) fn trim(self) {
+    pub(crate) fn trim(&self) {
         // Nothing depends on it.
         let _ = self.file.set_len(self.length);
     }
@@ -337,20 +262,32 @@ fn read(bytes: &[u8], own: Result<Birth, Anonymous>, own_root: u64) -> (Account,
             }
             break;
         };
-        // A complete line with an unknown content was written by a later version.
-        account.state = match serde_json::from_slice(json) {
+        match serde_json::from_slice(json) {
             Ok(event) => {
-                if length == 0 {
-                    account.begun(&event, own, own_root);
+                if let (0, Event::Begin(begin)) = (length, &event) {
+                    account.origin = origin(begin, own, own_root);
+                    if let (Origin::Here, Some(hash)) = (account.origin, &begin.approved) {
+                        account.sanction = Sanction::Approved(hash.clone());
+                    }
                 }
-                account.heed(&event);
-                account.state.next(event)
+                account.heed(event);
             }
-            Err(_) => State::Foreign,
-        };
+            // A complete line with an unknown content was written by another version.
+            Err(_) => account.state = State::Foreign,
+        }
         length += line.len() as u64;
     }
     (account, length)
+}
+
+fn origin(begin: &Begin, own: Result<Birth, Anonymous>, own_root: u64) -> Origin {
+    match own {
+        Err(Anonymous::NoBirthTimes) if begin.birth.is_some() => Origin::Unproven(Doubt::OtherFile),
+        Err(why) => Origin::Unproven(why.into()),
+        Ok(own) if begin.birth != Some(own) => Origin::Unproven(Doubt::OtherFile),
+        Ok(_) if begin.root != own_root => Origin::Unproven(Doubt::OtherRoot),
+        Ok(_) => Origin::Here,
+    }
 }
 
 /// What a line says, if its checksum holds.

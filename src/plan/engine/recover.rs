@@ -1,26 +1,26 @@
-//! Settles the plans that a crash interrupted, by their journals and the disk alone.
+//! Settles one plan that a crash interrupted, by its journal and the disk alone.
 //!
 //! Without a question, only a journal that was written in this place is used, and only within the limits of a
 //! plan.
 
 use crate::{
     plan::{
-        files::{FileError, Kind, Root, there},
+        change::{Change, Kind},
+        files::{self, FileError, Root, there},
         limits::Limits,
+        record::Ending,
+        report::Documents,
     },
     task::{Course, Reach, RelPath, Sanction},
 };
 
 use super::{
+    back::{UndoEnd, close, take_back},
     content::adopted,
-    entry::Entry,
     folder::{Folder, STAGED, finished, unfinished},
     journal::{Account, Beginning, Doubt, Journal, Origin, State, account, beginning},
-    stage::end_unchanged,
-    tidy::tidy,
-    transaction::{UndoEnd, take_back},
+    tidy::{Waiting, tidy},
     undo::Conflict,
-    volumes::displaced,
 };
 
 /// How an unfinished plan was settled.
@@ -60,29 +60,38 @@ pub(crate) enum Consent {
 /// Shows a person what would change, and asks for consent.
 pub(crate) type Ask<'a> = &'a mut dyn FnMut(&[String]) -> Consent;
 
+/// The rest of what a recovery needs beside the plan.
+pub(crate) struct Recovery<'a> {
+    pub(crate) limits: &'a Limits,
+    pub(crate) threads: usize,
+    /// Says when files of the tree are changed.
+    pub(crate) course: &'a Course,
+    /// How a plan ended that was interrupted.
+    pub(crate) ending: &'a dyn Fn(&RelPath, &Account, &UndoEnd) -> Ending,
+    /// The reports of a plan that has ended.
+    pub(crate) documents: &'a dyn Fn(&Account) -> Documents,
+}
+
 /// Settles an unfinished plan; `None` if its directory is gone. The caller holds the root's lock, and forgets that
 /// the plan was unfinished. A journal that was not written here is acted on only if a person, who is asked, agrees.
-/// Every path must keep the rules of the limits. `course` says when files of the tree are changed.
+/// Every path must keep the rules of the limits.
 pub(crate) fn recover(
     root: &Root,
     name: &str,
-    limits: &Limits,
-    threads: usize,
-    course: &Course,
+    recovery: &Recovery<'_>,
     ask: Option<Ask<'_>>,
 ) -> Option<End> {
     let folder = there(Folder::open(root, name)).transpose()?;
-    let end = folder.and_then(|folder| settle(&folder, limits, threads, course, ask));
+    let end = folder.and_then(|folder| settle(&folder, recovery, ask));
     Some(end.unwrap_or_else(|error| End::Stuck(vec![error.to_string()])))
 }
 
 fn settle(
     folder: &Folder<'_>,
-    limits: &Limits,
-    threads: usize,
-    course: &Course,
+    recovery: &Recovery<'_>,
     ask: Option<Ask<'_>>,
 ) -> Result<End, FileError> {
+    let limits = recovery.limits;
     match beginning(&folder.dir)? {
         Some(Beginning::Elsewhere(doubt)) if ask.is_none() => return Ok(End::Unproven(doubt)),
         Some(Beginning::Torn) if ask.is_none() => {
@@ -90,36 +99,28 @@ fn settle(
         }
         _ => {}
     }
-    let Some((mut journal, account)) = there(Journal::open(&folder.dir))? else {
+    let Some((journal, account)) = there(Journal::open(&folder.dir))? else {
         return unrecorded(folder, limits, Silent::Gone);
     };
-    let Account {
-        state,
-        origin,
-        sanction,
-        volumes,
-        ..
-    } = account;
-    let begun = state.begun();
-    let state = match state {
+    match account.state {
         State::Empty => return unrecorded(folder, limits, Silent::Blank),
-        State::Ready(entries) if entries.is_empty() && folder.has_checkpoint()? => {
+        State::Begun if folder.has_checkpoint()? => {
             return unrecorded(folder, limits, Silent::Blank);
         }
-        // The event of the first change may be lost.
-        State::Ready(entries) if !entries.is_empty() => State::Applying(entries),
-        State::Further { entries, .. } => State::Applying(entries),
-        state => state,
-    };
+        _ => {}
+    }
     // This is decided before anything that the journal names is examined.
-    if let (None, Origin::Unproven(doubt)) = (&ask, origin) {
+    if let (None, Origin::Unproven(doubt)) = (&ask, account.origin) {
         return Ok(End::Unproven(doubt));
     }
-    if let Err(why) = keeps_rules(folder, &state, (limits, &sanction)) {
+    if let Err(why) = keeps_rules(folder, &account, limits) {
         return Ok(End::AgainstRules(why));
     }
-    let displaced = match &state {
-        State::Applying(entries) => displaced(folder.root, entries, volumes.as_deref())?,
+    let displaced = match account.state {
+        State::Ready => match displaced(folder, account.changes())? {
+            None => absent(folder, account.changes())?,
+            displaced => displaced,
+        },
         _ => None,
     };
     match (ask, displaced) {
@@ -130,63 +131,154 @@ fn settle(
             )]));
         }
         (Some(ask), displaced) => {
-            let mut lines = would_change(folder, &state);
-            lines.extend(displaced.map(|displaced| displaced.to_string()));
+            let mut lines = would_change(folder, &account);
+            lines.extend(displaced);
             if ask(&lines) == Consent::Refused {
                 return Ok(End::Declined);
             }
         }
         (None, None) => {}
     }
-    match state {
-        State::Empty => unrecorded(folder, limits, Silent::Blank),
-        State::Ready(_) => end_unchanged(folder, &mut journal).map(|()| End::NothingChanged),
-        // The state of a later part has become this one above.
-        State::Applying(mut entries) | State::Further { mut entries, .. } => {
+    ended(folder, journal, &account, recovery)
+}
+
+fn ended(
+    folder: &Folder<'_>,
+    mut journal: Journal,
+    account: &Account,
+    recovery: &Recovery<'_>,
+) -> Result<End, FileError> {
+    let end = match account.state {
+        State::Begun => taken_back(
+            folder,
+            &mut journal,
+            account,
+            recovery,
+            (UndoEnd::NothingChanged, Vec::new()),
+        )?,
+        State::Ready => {
             match folder.dir.look(STAGED)?.map(|facts| facts.kind) {
-                Some(Kind::Dir) => {}
-                // The backups contain the originals, too.
+                Some(files::Kind::Dir) => {}
                 None => folder.make_slots()?,
                 Some(_) => {
                     let what = "is not a directory: move it to another place";
                     return Ok(End::Stuck(vec![format!("{}/{STAGED} {what}", folder.path)]));
                 }
             }
-            if origin != Origin::Here {
-                entries = adopted(folder.root, &entries)?;
-            }
-            let before = course.now();
-            course.set(Reach::Changing);
-            let end = take_back(folder, &entries, &mut journal, begun, threads);
-            course.set(before);
-            Ok(match end {
-                UndoEnd::NothingChanged => End::NothingChanged,
-                UndoEnd::RolledBack(conflicts) => End::RolledBack(conflicts),
-                UndoEnd::Stuck(obstacles) => End::Stuck(obstacles),
-            })
+            let changes = match account.origin {
+                Origin::Here => account.changes().to_vec(),
+                Origin::Unproven(_) => adopted(folder.root, account.changes())?,
+            };
+            let waiting = Waiting::fitting(folder, &account.beside, recovery.threads);
+            let before = recovery.course.now();
+            recovery.course.set(Reach::Changing);
+            let back = take_back(folder, &changes, account.begun, waiting);
+            let end = taken_back(folder, &mut journal, account, recovery, back);
+            recovery.course.set(before);
+            end?
         }
-        State::Done(entries) => {
+        State::Done => {
             // The event must be on the disk before the files are removed that a rollback would need.
             journal.sync(&folder.dir)?;
             let mut notes = Vec::new();
-            tidy(folder, &entries, &mut notes)?;
-            Ok(End::Done(notes))
+            tidy(folder, account.changes(), &account.beside, &mut notes)?;
+            End::Done(notes)
         }
-        State::RolledBack { entries, spared } => {
-            folder.clear(&spared)?;
-            if entries.is_empty() {
-                return Ok(End::NothingChanged);
-            }
-            let conflicts = entries
-                .iter()
-                .filter_map(|entry| Conflict::recorded(entry, &spared));
-            Ok(End::RolledBack(conflicts.collect()))
+        State::NothingChanged => {
+            folder.clear(&account.beside, &[])?;
+            End::NothingChanged
         }
-        State::Foreign => Ok(End::Stuck(vec![format!(
-            "{} has a journal that this version of oneact cannot read: a later version wrote it, or it is damaged. Run `oneact recover` with that version, or restore the files by hand from backups/",
-            &folder.path
-        )])),
+        State::RolledBack => {
+            folder.clear(&account.beside, &account.spared)?;
+            let changes = account.changes().iter();
+            let conflicts = changes.filter_map(|it| Conflict::recorded(it, &account.spared));
+            End::RolledBack(conflicts.collect())
+        }
+        State::Empty | State::Foreign => {
+            return Ok(End::Stuck(vec![format!(
+                "{} has a journal that this version of oneact cannot read: another version wrote it, or it is damaged. Run `oneact recover` with that version, or restore the files by hand from backups/",
+                &folder.path
+            )]));
+        }
+    };
+    if !end.is_open() {
+        let account = Journal::open(&folder.dir)?.1;
+        folder.put_again(&(recovery.documents)(&account))?;
     }
+    Ok(end)
+}
+
+/// Records how an interrupted plan was taken back.
+fn taken_back(
+    folder: &Folder<'_>,
+    journal: &mut Journal,
+    account: &Account,
+    recovery: &Recovery<'_>,
+    (end, spared): (UndoEnd, Vec<RelPath>),
+) -> Result<End, FileError> {
+    let ending = (recovery.ending)(&folder.path, account, &end);
+    close(folder, journal, (&end, &spared), &account.beside, ending)?;
+    Ok(match end {
+        UndoEnd::NothingChanged => End::NothingChanged,
+        UndoEnd::RolledBack(conflicts) => End::RolledBack(conflicts),
+        UndoEnd::Stuck(obstacles) => End::Stuck(obstacles),
+    })
+}
+
+/// The first directory of a plan that is not on the same mount as it was: a path says nothing while its volume is not mounted.
+/// A slot is in the report directory if its change is on the same mount.
+pub(crate) fn displaced(
+    folder: &Folder<'_>,
+    changes: &[Change],
+) -> Result<Option<String>, FileError> {
+    let own = folder.dir.mount()?;
+    let view = files::View::of(folder.root);
+    for change in changes {
+        let path = &change.path;
+        let nearest = files::innermost(path, |dir| view.look(dir))?;
+        let is_own = view.dir(nearest.as_ref())?.mount()? == own;
+        let was_own = change.slot.as_path().starts_with(folder.path.as_path());
+        let place = place_of(path);
+        match (was_own, is_own) {
+            (true, false) => {
+                return Ok(Some(format!(
+                    "something was mounted on {place} since: unmount it"
+                )));
+            }
+            (false, true) => {
+                return Ok(Some(format!(
+                    "what was mounted on {place} is not mounted there now: mount it"
+                )));
+            }
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+/// The directory of an interrupted plan on another mount, where nothing of the plan is: another volume is mounted there.
+fn absent(folder: &Folder<'_>, changes: &[Change]) -> Result<Option<String>, FileError> {
+    let is_beside = |change: &&Change| !change.slot.as_path().starts_with(folder.path.as_path());
+    let mut beside = changes.iter().filter(is_beside).peekable();
+    let Some(first) = beside.peek().copied() else {
+        return Ok(None);
+    };
+    for change in beside {
+        for at in change.places().chain([&change.slot]) {
+            if folder.root.look(at)?.is_some() {
+                return Ok(None);
+            }
+        }
+    }
+    Ok(Some(format!(
+        "what was mounted on {} is not mounted there now: mount it",
+        place_of(&first.path)
+    )))
+}
+
+/// The directory of a path, for people.
+fn place_of(path: &RelPath) -> String {
+    path.parent().map_or(".".to_owned(), |dir| dir.to_string())
 }
 
 /// The plans that must be settled: those with a note, and those whose note was removed but whose journal, which was
@@ -197,7 +289,7 @@ pub(crate) fn open_plans(root: &Root) -> Result<Vec<String>, FileError> {
         let name = folder.path.name();
         if !names.iter().any(|noted| noted == name)
             && account(&folder.dir)
-                .is_ok_and(|found| found.origin == Origin::Here && found.state.is_under_way())
+                .is_ok_and(|found| found.origin == Origin::Here && found.is_under_way())
         {
             names.push(name.to_owned());
         }
@@ -206,42 +298,41 @@ pub(crate) fn open_plans(root: &Root) -> Result<Vec<String>, FileError> {
 }
 
 /// What would be changed to settle a plan, for a person.
-fn would_change(folder: &Folder<'_>, state: &State) -> Vec<String> {
-    let mut lines = match state {
-        State::Applying(entries) => entries.iter().rev().map(would_undo).collect(),
+fn would_change(folder: &Folder<'_>, account: &Account) -> Vec<String> {
+    let mut lines: Vec<String> = match account.state {
+        State::Ready => account.changes().iter().rev().map(would_undo).collect(),
         _ => Vec::new(),
     };
-    let parts = match state {
-        State::Done(_) => "staged/",
+    let parts = match account.state {
+        State::Done => "staged/",
         _ => "staged/ and backups/",
     };
     lines.push(format!("remove {parts} of {}", &folder.path));
-    let elsewhere = folder.elsewhere().unwrap_or_default();
-    lines.extend(elsewhere.iter().map(|slot| format!("remove {slot}")));
+    lines.extend(account.beside.iter().map(|slot| format!("remove {slot}")));
     lines
 }
 
-fn would_undo(entry: &Entry) -> String {
-    match entry {
-        Entry::MakeDir { path, .. } => format!("remove the directory {path}, if it is empty"),
-        Entry::Create { path, .. } => {
+fn would_undo(change: &Change) -> String {
+    let (path, slot) = (&change.path, &change.slot);
+    match &change.kind {
+        Kind::MakeDir => format!("remove the directory {path}, if it is empty"),
+        Kind::Create => {
             format!(
                 "remove {path}, if it still has the content that the plan wrote, as the journal records it"
             )
         }
-        Entry::Modify { path, slot, .. } => format!("replace {path} with {slot}"),
-        Entry::Delete { path, slot, .. } => format!("put {slot} back as {path}"),
-        Entry::Rename { path, to, .. } => format!("rename {to} back to {path}"),
-        Entry::RemoveDir { path, .. } => format!("make the directory {path} again"),
+        Kind::Modify => format!("replace {path} with {slot}"),
+        Kind::Delete => format!("put {slot} back as {path}"),
+        Kind::Rename { to } => format!("rename {to} back to {path}"),
+        Kind::RemoveDir => format!("make the directory {path} again"),
     }
 }
 
-/// Settles a plan whose journal does not name its entries. The journal is made before the slots, and its entries
-/// are written before the backups and the manifest. So if one of these exists, somebody removed or cut the
-/// journal, and they may contain the only originals. A blank journal can also be the result of a power failure
-/// before the first change.
+/// Settles a plan whose journal does not name its changes. The journal is made before the slots, and its changes are on the
+/// disk before backups and manifest are made. So if one of these exists, somebody removed or cut the journal, and they may
+/// contain the only originals. A blank journal can also be the result of a power failure before the first change.
 fn unrecorded(folder: &Folder<'_>, limits: &Limits, silent: Silent) -> Result<End, FileError> {
-    if let Err(why) = keeps_rules(folder, &State::Empty, (limits, &Sanction::None)) {
+    if let Err(why) = keeps_rules(folder, &Account::default(), limits) {
         return Ok(End::AgainstRules(why));
     }
     let slots = match silent {
@@ -249,7 +340,7 @@ fn unrecorded(folder: &Folder<'_>, limits: &Limits, silent: Silent) -> Result<En
         Silent::Blank => false,
     };
     if !slots && !folder.has_checkpoint()? {
-        folder.clear(&[])?;
+        folder.clear(&[], &[])?;
         return Ok(End::NothingChanged);
     }
     Ok(End::Stuck(vec![format!(
@@ -267,38 +358,29 @@ enum Silent {
 
 /// Whether a journal names only what a plan may change, and slots and backups of its own report directory.
 /// Answers with the sentence that says which path breaks the rules.
-fn keeps_rules(
-    folder: &Folder<'_>,
-    state: &State,
-    (limits, sanction): (&Limits, &Sanction),
-) -> Result<(), String> {
-    let entries = state.entries();
-    let spared: &[RelPath] = match state {
-        State::RolledBack { spared, .. } => spared,
-        _ => &[],
-    };
-    let elsewhere = folder.elsewhere().map_err(|error| error.to_string())?;
-    for entry in entries {
-        let admits = match entry {
-            Entry::MakeDir { .. } | Entry::RemoveDir { .. } => Limits::admits_dir_under,
-            _ => Limits::admits_under,
+fn keeps_rules(folder: &Folder<'_>, account: &Account, limits: &Limits) -> Result<(), String> {
+    let under = (limits, &account.sanction);
+    for change in account.changes() {
+        let admits = match change.reported() {
+            None => Limits::admits_dir_under,
+            Some(_) => Limits::admits_under,
         };
-        let mut admitted = entry.places().map(|path| admits(limits, path, sanction));
+        let mut admitted = change
+            .places()
+            .map(|path| admits(limits, path, &account.sanction));
         admitted.try_for_each(|admitted| admitted.map_err(|failure| failure.message))?;
-    }
-    let slots = entries.iter().filter_map(Entry::slot).chain(&elsewhere);
-    for slot in slots {
-        slot_keeps_rules(folder, slot, (limits, sanction))?;
-    }
-    let backups = entries.iter().filter_map(Entry::pre).map(|pre| &pre.backup);
-    for backup in backups {
-        if !folder.is_backup(backup) {
-            return Err(foreign(folder, backup));
+        slot_keeps_rules(folder, &change.slot, under)?;
+        match &change.backup {
+            Some(backup) if !folder.is_backup(backup) => return Err(foreign(folder, backup)),
+            _ => {}
         }
     }
-    for path in spared {
+    for slot in &account.beside {
+        slot_keeps_rules(folder, slot, under)?;
+    }
+    for path in &account.spared {
         if !folder.is_backup(path) {
-            slot_keeps_rules(folder, path, (limits, sanction))?;
+            slot_keeps_rules(folder, path, under)?;
         }
     }
     Ok(())

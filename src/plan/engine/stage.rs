@@ -2,32 +2,37 @@
 
 use std::thread;
 
+use jiff::Timestamp;
 use rustix::io::Errno;
-use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
 use crate::{
     plan::{
-        files::{Attributes, Facts, FileError, Inherited, Kept, Kind},
-        record::Weakness,
+        change::{Change, DiffSummary, Kind, Version},
+        files::{self, Attributes, FileError, Inherited, Kept},
+        hash::{hash, hash_of_link},
+        planned::{After, Original, Planned},
+        record::{Run, Weakness},
     },
-    task::{RelPath, hexadecimal},
+    task::RelPath,
 };
 
 use super::{
-    entry::{Entry, Post, Pre, Way},
     folder::{BackupNames, Folder, Mark},
     journal::{Event, JOURNAL, Journal},
 };
 
-/// The entries of a plan, collected while their content is made.
+/// The changes of a plan, collected while their content is made.
 #[derive(Debug)]
 pub(crate) struct Stage<'a> {
     pub(super) folder: Folder<'a>,
     pub(super) journal: Journal,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) changes: Vec<Change>,
     /// Slots that were written. They must be on the disk before the first change.
     pub(super) made: Vec<RelPath>,
     pub(super) names: Names,
+    /// The time that written files get; none = the moment at which they are written.
+    clock: Option<Timestamp>,
     /// The changes of the parts before this one, which are made.
     pub(super) earlier: Option<Earlier>,
 }
@@ -36,43 +41,19 @@ pub(crate) struct Stage<'a> {
 #[derive(Debug)]
 pub(super) struct Names {
     mount: u64,
-    /// How many slots are in the report directory. A rename needs none.
+    /// How many slots are in the report directory.
     slots: usize,
-    /// How many slots are beside files on other file systems.
-    beside: usize,
+    /// The slots beside files on other mounts.
+    pub(super) beside: Vec<RelPath>,
     backups: BackupNames,
 }
 
 /// The changes of earlier parts, with how each was made.
 #[derive(Debug)]
 pub(super) struct Earlier {
-    pub(super) entries: Vec<Entry>,
+    pub(super) changes: Vec<Change>,
     pub(super) captures: Vec<Option<Weakness>>,
     pub(super) threads: usize,
-}
-
-/// A file as it was read, before anything was changed.
-#[derive(Debug, Clone)]
-pub(crate) struct Seen {
-    pub(crate) facts: Facts,
-    /// Differs from that of its directory if the file is a mount point.
-    pub(crate) mount: u64,
-    pub(crate) sha256: String,
-    /// The digest of its attributes.
-    pub(crate) attributes: String,
-}
-
-#[derive(Debug)]
-pub(crate) struct Written {
-    pub(crate) post: Post,
-    pub(crate) facts: Facts,
-    pub(crate) kept: Kept,
-    pub(crate) way: Way,
-}
-
-/// SHA-256 in lower-case hexadecimal (R-001-102).
-pub(crate) fn hash(bytes: &[u8]) -> String {
-    hexadecimal(&Sha256::digest(bytes))
 }
 
 /// From this size on, a file is hashed while it is written.
@@ -89,142 +70,79 @@ fn hashed_beside<T>(bytes: &[u8], work: impl FnOnce() -> T) -> (T, String) {
     })
 }
 
-/// The hash of a symbolic link: that of where it leads, with its digits in reverse. Nobody can make a file that has it.
-pub(crate) fn hash_of_link(to: &str) -> String {
-    hash(to.as_bytes()).chars().rev().collect()
-}
-
-/// Ends a plan before its first change. The journal states this, because on a full disk the answer may not be recorded.
-/// If the journal cannot be written either, it is removed. A person must then settle the request.
-pub(super) fn end_unchanged(folder: &Folder<'_>, journal: &mut Journal) -> Result<(), FileError> {
-    folder.clear(&[])?;
-    let stated = journal.record(&folder.dir, &Event::NothingChanged);
-    stated.or_else(|_| folder.dir.remove(JOURNAL))
-}
-
 impl<'a> Stage<'a> {
     /// `mark` says which run applies the plan. The journal is made first, because nothing is known about a plan
     /// without one.
-    pub(crate) fn open(folder: Folder<'a>, mark: &Mark) -> Result<Self, FileError> {
-        let journal = Journal::begin(&folder.dir, &mark.operation_id, &mark.sanction)?;
+    pub(crate) fn open(
+        folder: Folder<'a>,
+        mark: &Mark,
+        run: Run,
+        clock: Option<Timestamp>,
+    ) -> Result<Self, FileError> {
+        let journal = Journal::begin(&folder.dir, &mark.operation_id, &mark.sanction, run)?;
         folder.mark(mark)?;
         folder.make_slots()?;
-        let mount = folder.dir.mount()?;
+        let names = Names {
+            mount: folder.dir.mount()?,
+            slots: 0,
+            beside: Vec::new(),
+            backups: BackupNames::default(),
+        };
         Ok(Self {
             folder,
             journal,
-            entries: Vec::new(),
+            changes: Vec::new(),
             made: Vec::new(),
-            names: Names {
-                mount,
-                slots: 0,
-                beside: 0,
-                backups: BackupNames::default(),
-            },
+            names,
+            clock,
             earlier: None,
         })
+    }
+
+    /// The stage of a part after `earlier` ones.
+    pub(super) fn after(
+        folder: Folder<'a>,
+        journal: Journal,
+        names: Names,
+        (earlier, clock): (Earlier, Option<Timestamp>),
+    ) -> Self {
+        Self {
+            folder,
+            journal,
+            changes: Vec::new(),
+            made: Vec::new(),
+            names,
+            clock,
+            earlier: Some(earlier),
+        }
+    }
+
+    /// The changes of the parts before this one.
+    pub(crate) fn made_changes(&self) -> &[Change] {
+        self.earlier.as_ref().map_or(&[], |it| &it.changes)
     }
 
     /// Stages a directory that will be made. `mount` is the mount that it will be in.
     pub(crate) fn make_dir(
         &mut self,
-        path: RelPath,
+        path: &RelPath,
         mount: u64,
         inherited: &Inherited,
-    ) -> Result<Kept, FileError> {
-        let slot = self.slot(&path, mount)?;
-        let dir = self.folder.beside(&slot)?;
-        dir.make_dir(slot.name(), 0o777)?;
-        let kept = inherited.give(&self.folder.root.dir(Some(&slot))?)?;
-        let ino = dir.look(slot.name())?.map_or(0, |facts| facts.ino);
-        self.entries.push(Entry::MakeDir { path, slot, ino });
-        Ok(kept)
-    }
-
-    /// Stages the new content of a file. `mount` is that of its directory; a file with another mount is a mount
-    /// point.
-    pub(crate) fn write(
-        &mut self,
-        path: RelPath,
-        seen: Option<Seen>,
-        bytes: &[u8],
-        attributes: &Attributes,
-        mount: u64,
-    ) -> Result<Written, FileError> {
-        let way = match &seen {
-            Some(seen) if seen.mount != mount => Way::InPlace,
-            _ => Way::Exchange,
-        };
-        let slot = match way {
-            Way::Exchange => self.slot(&path, mount)?,
-            Way::InPlace => self.own_slot()?,
-        };
-        let written = self.fill(&slot, bytes, attributes, way)?;
-        let post = written.post.clone();
-        let entry = match seen {
-            None => Entry::Create { path, slot, post },
-            Some(seen) => Entry::Modify {
-                pre: self.pre(&path, seen)?,
-                path,
-                slot,
-                post,
-                way,
-            },
-        };
-        self.entries.push(entry);
-        Ok(written)
-    }
-
-    /// Stages a new symbolic link.
-    pub(crate) fn link(
-        &mut self,
-        path: RelPath,
-        to: &str,
-        attributes: &Attributes,
-        mount: u64,
-    ) -> Result<Written, FileError> {
-        let slot = self.slot(&path, mount)?;
-        let dir = self.folder.beside(&slot)?;
-        dir.make_link(to, slot.name())?;
-        attributes.date_link(&dir, slot.name())?;
-        let facts = dir.look(slot.name())?;
-        let facts = facts.ok_or_else(|| dir.failed("look at", slot.name(), Errno::NOENT))?;
-        let post = Post {
-            ino: facts.ino,
-            bytes: facts.bytes,
-            sha256: hash_of_link(to),
-            attributes: None,
-        };
-        let written = Written {
-            post: post.clone(),
-            facts,
-            kept: Kept::new(),
-            way: Way::Exchange,
-        };
-        self.entries.push(Entry::Create { path, slot, post });
-        Ok(written)
-    }
-
-    pub(crate) fn delete(
-        &mut self,
-        path: RelPath,
-        seen: Seen,
-        mount: u64,
     ) -> Result<(), FileError> {
-        let slot = self.slot(&path, mount)?;
-        let pre = self.pre(&path, seen)?;
-        self.entries.push(Entry::Delete { path, slot, pre });
-        Ok(())
-    }
-
-    pub(crate) fn rename(
-        &mut self,
-        path: RelPath,
-        to: RelPath,
-        seen: Seen,
-    ) -> Result<(), FileError> {
-        let pre = self.pre(&path, seen)?;
-        self.entries.push(Entry::Rename { path, to, pre });
+        let made = |change: &Change| change.kind == Kind::MakeDir && change.path == *path;
+        let earlier = self.earlier.iter().flat_map(|earlier| &earlier.changes);
+        if earlier.chain(&self.changes).any(made) {
+            return Ok(());
+        }
+        let slot = self.slot(path, mount)?;
+        let dir = self.folder.beside(&slot)?;
+        let after = Version {
+            facts: inherited.make_dir(&dir, slot.name())?,
+            sha256: String::new(),
+            attributes: String::new(),
+        };
+        let change = Change::of_dir(path.clone(), Kind::MakeDir, slot, Some(after));
+        self.changes.push(change);
         Ok(())
     }
 
@@ -233,24 +151,98 @@ impl<'a> Stage<'a> {
     pub(crate) fn remove_dir(&mut self, path: RelPath) -> Result<(), FileError> {
         let root = self.folder.root;
         let found = root.look(&path)?.map(|facts| facts.kind);
-        if found == Some(Kind::Dir) && root.dir(Some(&path))?.mount()? == self.names.mount {
+        if found == Some(files::Kind::Dir) && root.dir(Some(&path))?.mount()? == self.names.mount {
             let slot = self.own_slot()?;
-            self.entries.push(Entry::RemoveDir { path, slot });
+            let change = Change::of_dir(path, Kind::RemoveDir, slot, None);
+            self.changes.push(change);
         }
         Ok(())
     }
 
-    pub(crate) fn abandon(mut self) -> Result<Folder<'a>, FileError> {
-        end_unchanged(&self.folder, &mut self.journal)?;
-        Ok(self.folder)
+    /// Stages the change of a file: its new content is written into its slot; of a file that is renamed, a copy of it.
+    pub(crate) fn change(
+        &mut self,
+        planned: &Planned<'_>,
+        diff: DiffSummary,
+        checkpoint: Uuid,
+    ) -> Result<&Change, FileError> {
+        let path = planned.path.clone();
+        let slot = self.slot(&path, planned.mount)?;
+        let before = planned.before.map(|before| before.version.clone());
+        let mut degraded = Kept::new();
+        let (kind, after) = match &planned.after {
+            After::Written {
+                bytes, attributes, ..
+            } => {
+                let attributes = attributes.clone().stamped(self.clock);
+                let (version, lost) = self.fill(&slot, bytes, &attributes)?;
+                degraded = lost;
+                let kind = before.as_ref().map_or(Kind::Create, |_| Kind::Modify);
+                (kind, Some(version))
+            }
+            After::Linked { to } => {
+                let version = self.fill_link(&slot, to)?;
+                (Kind::Create, Some(version))
+            }
+            After::Deleted => (Kind::Delete, None),
+            After::Renamed { to } => {
+                if let Some(original) = planned.before {
+                    self.keep(&slot, original)?;
+                }
+                let to = (*to).clone();
+                (Kind::Rename { to }, before.clone())
+            }
+        };
+        let backup = before.as_ref();
+        let backup = backup.map(|_| self.folder.backup(&path, &mut self.names.backups));
+        self.changes.push(Change {
+            path,
+            kind,
+            before,
+            after,
+            slot,
+            backup: backup.transpose()?,
+            actions: planned.actions.to_vec(),
+            checkpoint,
+            diff,
+            degraded,
+            through_link: planned.link.cloned(),
+        });
+        self.changes
+            .last()
+            .ok_or_else(|| FileError::of("stage", &planned.path)(Errno::NOENT))
+    }
+
+    /// The copy of a file that is renamed, which becomes its backup.
+    fn keep(&mut self, slot: &RelPath, original: &Original) -> Result<(), FileError> {
+        let facts = &original.version.facts;
+        if facts.kind == files::Kind::Link {
+            let to = String::from_utf8_lossy(&original.bytes);
+            return self.folder.beside(slot)?.make_link(&to, slot.name());
+        }
+        let attributes = original.attributes.clone().dated_like(facts);
+        match self.fill(slot, &original.bytes, &attributes) {
+            // The file of somebody else: its copy is nobody else's.
+            Err(error) if error.errno == Errno::PERM => {
+                self.folder.beside(slot)?.remove(slot.name())?;
+                self.fill(slot, &original.bytes, &attributes.private())
+                    .map(drop)
+            }
+            filled => filled.map(drop),
+        }
     }
 
     fn slot(&mut self, path: &RelPath, mount: u64) -> Result<RelPath, FileError> {
         if mount == self.names.mount {
             return self.own_slot();
         }
-        self.names.beside += 1;
-        self.folder.slot_beside(path, self.names.beside)
+        let number = self.names.beside.len();
+        let slot = self.folder.slot_beside(path, number)?;
+        // Before it is made, so that it is found after a crash.
+        let event = Event::Beside(slot.clone());
+        self.journal.append(&self.folder.dir, &event)?;
+        self.names.beside.push(slot.clone());
+        Ok(slot)
     }
 
     fn own_slot(&mut self) -> Result<RelPath, FileError> {
@@ -264,37 +256,43 @@ impl<'a> Stage<'a> {
         slot: &RelPath,
         bytes: &[u8],
         attributes: &Attributes,
-        way: Way,
-    ) -> Result<Written, FileError> {
+    ) -> Result<(Version, Kept), FileError> {
         let dir = self.folder.beside(slot)?;
-        let (made, sha256) = hashed_beside(bytes, || {
-            dir.write_new(slot.name(), bytes, attributes.initial_mode())
-        });
-        let (file, made) = made?;
-        let kept = attributes.give(&dir, slot.name(), &file, &made)?;
+        let (made, sha256) =
+            hashed_beside(bytes, || attributes.write_new(&dir, slot.name(), bytes));
+        let (file, lost) = made?;
         self.made.push(slot.clone());
         let facts = dir.facts_of(slot.name(), &file)?;
-        let post = Post {
-            ino: facts.ino,
-            bytes: facts.bytes,
+        let version = Version {
             sha256,
-            attributes: Some(Attributes::of(&dir, slot.name(), &file, &facts)?.digest()),
-        };
-        Ok(Written {
-            post,
+            attributes: Attributes::of(&dir, slot.name(), &file, &facts)?.digest(),
             facts,
-            kept,
-            way,
-        })
+        };
+        Ok((version, lost))
     }
 
-    fn pre(&mut self, path: &RelPath, seen: Seen) -> Result<Pre, FileError> {
-        let backup = self.folder.backup(path, &mut self.names.backups)?;
-        Ok(Pre {
-            facts: seen.facts,
-            sha256: seen.sha256,
-            backup,
-            attributes: Some(seen.attributes),
+    fn fill_link(&self, slot: &RelPath, to: &str) -> Result<Version, FileError> {
+        let dir = self.folder.beside(slot)?;
+        dir.make_link(to, slot.name())?;
+        Attributes::default()
+            .stamped(self.clock)
+            .date_link(&dir, slot.name())?;
+        let facts = dir.look(slot.name())?;
+        Ok(Version {
+            facts: facts.ok_or_else(|| dir.failed("look at", slot.name(), Errno::NOENT))?,
+            sha256: hash_of_link(to),
+            attributes: String::new(),
         })
     }
+}
+
+/// Removes what a plan staged that has changed nothing, and its journal if that cannot say so: a person must then settle the
+/// request.
+pub(super) fn clear_unchanged(
+    folder: &Folder<'_>,
+    beside: &[RelPath],
+    stated: Result<(), FileError>,
+) -> Result<(), FileError> {
+    folder.clear(beside, &[])?;
+    stated.or_else(|_| folder.dir.remove(JOURNAL))
 }

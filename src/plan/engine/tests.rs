@@ -8,13 +8,17 @@ use camino::Utf8PathBuf;
 use tempfile::TempDir;
 
 use super::{
-    apply,
-    content::is_between,
-    entry::{Entry, Post, Pre, Way},
+    apply::{self, Way},
     folder::Folder,
     undo::undo,
 };
-use crate::{plan::files::Root, task::RelPath};
+use crate::{
+    plan::{
+        change::{Change, Kind, Version},
+        files::{Root, View},
+    },
+    task::RelPath,
+};
 
 struct Place {
     _dir: TempDir,
@@ -34,20 +38,37 @@ fn place() -> Place {
 }
 
 /// Makes a change as a plan does.
-fn make(place: &Place, entry: &Entry) {
-    let folder = Folder::create(&place.root, "plan").unwrap();
-    apply::apply(&folder, entry).unwrap();
+fn make(place: &Place, change: &Change) {
+    apply::apply(&View::of(&place.root), change, Way::Exchange).unwrap();
+}
+
+/// The file at a path, as it is now.
+fn version(place: &Place, name: &str) -> Version {
+    let bytes = fs::read(place.path.join(name)).unwrap();
+    Version {
+        facts: place.root.look(&path(name)).unwrap().unwrap(),
+        sha256: crate::plan::hash::hash(&bytes),
+        attributes: String::new(),
+    }
+}
+
+/// A change of a file with its slot, and its backup if there was a file.
+fn change(kind: Kind, at: [&str; 2], before: Option<Version>, after: Option<Version>) -> Change {
+    let backup = before.as_ref().map(|_| path(&format!("{}.bak", at[0])));
+    Change {
+        before,
+        after,
+        backup,
+        ..Change::of_dir(path(at[0]), kind, path(at[1]), None)
+    }
 }
 
 fn path(name: &str) -> RelPath {
     RelPath::parse(name).unwrap()
 }
 
-fn gone() -> Entry {
-    Entry::RemoveDir {
-        path: path("made"),
-        slot: path("slot"),
-    }
+fn gone() -> Change {
+    Change::of_dir(path("made"), Kind::RemoveDir, path("slot"), None)
 }
 
 #[test]
@@ -86,75 +107,12 @@ fn a_directory_that_others_have_made_anew_is_not_replaced() {
 }
 
 #[test]
-fn what_was_written_in_place_is_as_old_as_before_when_it_is_taken_back() {
-    let place = place();
-    let (file, backup) = (place.path.join("bound"), place.path.join("bound.bak"));
-    for path in [&file, &backup] {
-        fs::write(path, "before").unwrap();
-    }
-    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
-    let opened = fs::File::open(&file).unwrap();
-    opened.set_modified(long_ago).unwrap();
-    let pre = Pre {
-        facts: place.root.look(&path("bound")).unwrap().unwrap(),
-        sha256: super::hash(b"before"),
-        backup: path("bound.bak"),
-        attributes: None,
-    };
-    let entry = Entry::Modify {
-        path: path("bound"),
-        slot: path("slot"),
-        pre,
-        post: Post {
-            ino: 0,
-            bytes: 5,
-            sha256: super::hash(b"after"),
-            attributes: None,
-        },
-        way: Way::InPlace,
-    };
-    fs::write(place.path.join("slot"), "after").unwrap();
-    fs::write(&file, "after").unwrap();
-    for _ in 0..2 {
-        assert_eq!(undo(&place.root, &entry).unwrap(), None);
-        assert_eq!(fs::read_to_string(&file).unwrap(), "before");
-        assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), long_ago);
-    }
-    // What is neither the one nor the other was written by somebody else.
-    fs::write(&file, "theirs").unwrap();
-    let undone = undo(&place.root, &entry).unwrap();
-    assert!(undone.is_some(), "{undone:?}");
-    assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
-}
-
-#[test]
-fn half_of_a_writing_in_place_is_told_from_the_work_of_others() {
-    let (old, new) = (vec![b'o'; 10_000], vec![b'n'; 9_000]);
-    let mut half = old.clone();
-    half.splice(..4096, new.iter().copied().take(4096));
-    assert!(is_between(&half, &old, &new));
-    assert!(is_between(&new, &old, &new) && is_between(&old, &old, &new));
-    *half.get_mut(100).unwrap() = b'x';
-    assert!(!is_between(&half, &old, &new));
-    assert!(!is_between(&[b'o'; 10_001], &old, &new));
-}
-
-#[test]
 fn what_others_wrote_to_a_file_of_ours_while_it_was_taken_back_is_not_lost() {
     let place = place();
     let text = |name: &str| fs::read_to_string(place.path.join(name)).unwrap();
     fs::write(place.path.join("slot"), "new").unwrap();
-    let facts = place.root.look(&path("slot")).unwrap().unwrap();
-    let entry = Entry::Create {
-        path: path("made.txt"),
-        slot: path("slot"),
-        post: Post {
-            ino: facts.ino,
-            bytes: 3,
-            sha256: super::hash(b"new"),
-            attributes: None,
-        },
-    };
+    let after = version(&place, "slot");
+    let entry = change(Kind::Create, ["made.txt", "slot"], None, Some(after));
     make(&place, &entry);
     fs::write(place.path.join("made.txt"), "new and theirs").unwrap();
     let undone = undo(&place.root, &entry).unwrap();
@@ -173,7 +131,7 @@ fn slots_of_directories_yet_to_be_made_lie_beside_them_and_are_cleared_away() {
     assert_eq!(file, path("there/.oneact-plan-1"));
     fs::create_dir(place.path.join(dir.as_str())).unwrap();
     fs::write(place.path.join(file.as_str()), "new").unwrap();
-    folder.clear_slots(&[]).unwrap();
+    folder.clear_slots(&[dir, file], &[]).unwrap();
     let left = fs::read_dir(place.path.join("there")).unwrap().count();
     assert_eq!(left, 0);
 }
@@ -191,12 +149,7 @@ fn the_newest_of_the_saves_that_come_while_a_change_is_given_back_stays() {
     let start = std::sync::Barrier::new(2);
     for round in 0..ROUNDS {
         save(&place.path, "checked");
-        let pre = Pre {
-            facts: place.root.look(&path("notes")).unwrap().unwrap(),
-            sha256: super::hash(b"checked"),
-            backup: path("notes.bak"),
-            attributes: None,
-        };
+        let before = version(&place, "notes");
         // The plan comes too late: it has to give back what it takes.
         save(&place.path, "first");
         let folder = Folder::create(&place.root, &format!("plan_{round}")).unwrap();
@@ -204,18 +157,13 @@ fn the_newest_of_the_saves_that_come_while_a_change_is_given_back_stays() {
         let slot = folder.slot(0).unwrap();
         let staged = place.path.join(slot.as_str());
         fs::write(&staged, "ours").unwrap();
-        let entry = Entry::Modify {
-            path: path("notes"),
-            slot,
-            pre,
-            post: Post {
-                ino: fs::metadata(&staged).unwrap().ino(),
-                bytes: 4,
-                sha256: super::hash(b"ours"),
-                attributes: None,
-            },
-            way: Way::Exchange,
-        };
+        let after = version(&place, slot.as_str());
+        let entry = change(
+            Kind::Modify,
+            ["notes", slot.as_str()],
+            Some(before),
+            Some(after),
+        );
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 start.wait();
@@ -224,7 +172,7 @@ fn the_newest_of_the_saves_that_come_while_a_change_is_given_back_stays() {
                 }
             });
             start.wait();
-            let applied = apply::apply(&folder, &entry);
+            let applied = apply::apply(&View::of(&place.root), &entry, Way::Exchange);
             assert!(
                 matches!(applied, Err(apply::ApplyError::Changed(_))),
                 "{applied:?}"

@@ -1,89 +1,114 @@
-//! What is done beside the changes: slots are removed, and the disk is waited for.
+//! What is done beside the changes: the originals become backups, slots are removed, and the disk is waited for.
 
 use rustix::io::Errno;
 
 use crate::{
-    plan::files::{Barrier, Facts, FileError, durable, there},
+    plan::{
+        change::{Change, Kind},
+        files::{Barrier, Facts, FileError, View, durable, there},
+    },
     task::RelPath,
 };
 
 use super::{
     content::is_original,
-    entry::Entry,
     folder::{Folder, REPORTS},
 };
 
-/// Removes the slots after a plan was applied: their originals are also in the backups. An original that somebody
-/// has written to since is kept, with a note.
+/// Removes the slots after a plan was applied. The file that a change displaced becomes its backup. A note tells of one that
+/// somebody has written to since.
 pub(super) fn tidy(
     folder: &Folder<'_>,
-    entries: &[Entry],
+    changes: &[Change],
+    beside: &[RelPath],
     notes: &mut Vec<String>,
 ) -> Result<(), FileError> {
     let mut spared = Vec::new();
-    for entry in entries {
-        if let Entry::RemoveDir { path, slot } = entry {
-            let aside = folder.root.parent(slot);
-            match aside.and_then(|aside| aside.remove_dir(slot.name())) {
+    let view = View::of(folder.root);
+    for change in changes {
+        let (path, slot) = (&change.path, &change.slot);
+        let Some(aside) = there(view.parent(slot))? else {
+            continue;
+        };
+        if change.kind == Kind::RemoveDir {
+            match aside.remove_dir(slot.name()) {
                 Err(error) if error.errno == Errno::NOTEMPTY => {
                     notes.push(format!("{path}: somebody put files into the directory while it was removed; they are kept in {slot}."));
                     spared.push(slot.clone());
                 }
-                Err(error) if error.errno != Errno::NOENT => return Err(error),
-                _ => {}
+                removed => removed?,
             }
         }
-        let (Some(slot), Some(pre)) = (entry.slot(), entry.pre()) else {
+        let (Some(before), Some(backup)) = (&change.before, &change.backup) else {
             continue;
         };
-        // In a copied root, only the content tells.
-        let same = |facts: &Facts| facts.same_later(&pre.facts);
-        let there = folder.look(slot)?.filter(|_| !entry.is_in_place());
-        let differs = there.is_some_and(|facts| !same(&facts));
-        if differs && !is_original(folder.root, slot, pre)? {
-            notes.push(format!(
-                "{}: somebody wrote to the old file after it was replaced; the old file is kept as {slot}.",
-                entry.path()
-            ));
-            spared.push(slot.clone());
+        let Some(kept) = aside.look(slot.name())? else {
+            continue;
+        };
+        let same = |facts: &Facts| facts.same_later(&before.facts);
+        let is_copy = matches!(change.kind, Kind::Rename { .. });
+        let differs = !is_copy && !same(&kept) && !is_original(folder.root, slot, before)?;
+        // Its copy was made before the change.
+        if beside.contains(slot) {
+            if differs {
+                notes.push(written_since(path, slot));
+                spared.push(slot.clone());
+            }
+            continue;
+        }
+        folder.make_room(backup)?;
+        let to = view.parent(backup)?;
+        aside.rename(
+            slot.name(),
+            &to,
+            backup.name(),
+            rustix::fs::RenameFlags::empty(),
+        )?;
+        if differs {
+            notes.push(written_since(path, backup));
         }
     }
-    folder.clear_slots(&spared)
+    folder.clear_slots(beside, &spared)
 }
 
-/// Waits until these files and every directory a plan changes names in are on the disk.
-pub(super) fn sync(
-    folder: &Folder<'_>,
-    entries: &[Entry],
-    files: &[RelPath],
+fn written_since(path: &RelPath, kept: &RelPath) -> String {
+    format!(
+        "{path}: somebody wrote to the old file after it was replaced; the old file is kept as {kept}."
+    )
+}
+
+/// Which disks a plan waits for, and how.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting {
+    barrier: Barrier,
     threads: usize,
-) -> Result<(), FileError> {
-    let root = folder.root;
-    let mut dirs: Vec<Option<RelPath>> = entries.iter().flat_map(Entry::dirs).collect();
-    dirs.extend(files.iter().map(RelPath::parent));
-    // A file is safe only if the names of all directories on its path are on the disk. All of them may be new.
-    let below = files.iter().chain([&folder.path]);
-    let ours = below.filter(|file| file.as_str().starts_with(REPORTS));
-    dirs.extend(ours.flat_map(|file| file.ancestors().map(Some).collect::<Vec<_>>()));
-    dirs.push(Some(folder.path.clone()));
-    dirs.push(None);
-    dirs.sort();
-    dirs.dedup();
-    // Directories that do not exist yet, or no longer, are left out.
-    let mut present = Vec::new();
-    let mut barrier = Barrier::fitting(root);
-    let own = folder.dir.facts()?.dev;
-    for dir in dirs {
-        if let Some(open) = there(root.dir(dir.as_ref()))? {
-            if open.facts()?.dev != own {
-                barrier = Barrier::Each;
-            }
-            present.push(dir);
-        }
+}
+
+impl Waiting {
+    /// `beside`: the slots on other mounts.
+    pub(super) fn fitting(folder: &Folder<'_>, beside: &[RelPath], threads: usize) -> Self {
+        let barrier = match beside {
+            [] => Barrier::fitting(folder.root),
+            _ => Barrier::Each,
+        };
+        Self { barrier, threads }
     }
-    if barrier == Barrier::Each {
-        // The note comes first: without it, recovery would not find the plan after a power failure.
-        folder.note_is_safe()?;
+
+    /// Waits until these files are on the disk, the names in the directories of these paths, and the report directory.
+    pub(super) fn wait<'p>(
+        self,
+        folder: &Folder<'_>,
+        files: &'p [RelPath],
+        names: impl Iterator<Item = &'p RelPath>,
+    ) -> Result<(), FileError> {
+        let ours = files.iter().chain([&folder.path]);
+        let ours = ours.filter(|file| file.as_str().starts_with(REPORTS));
+        let mut dirs: Vec<Option<RelPath>> = names.chain(files).map(RelPath::parent).collect();
+        // All directories on the way to a report may be new.
+        dirs.extend(ours.flat_map(|file| file.ancestors().map(Some).collect::<Vec<_>>()));
+        dirs.extend([None, Some(folder.path.clone())]);
+        dirs.sort();
+        dirs.dedup();
+        durable(folder.root, self.barrier, files, &dirs, self.threads)
     }
-    durable(root, barrier, files, &present, threads)
 }

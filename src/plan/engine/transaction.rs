@@ -5,46 +5,51 @@
 //!   └─ abandon      └──── any error ─── undo → RolledBack | Stuck
 //! ```
 //!
-//! A pipeline cuts a plan into parts. Each part is a stage of its own (`Applied ─ next → Stage`), and an error in one of
-//! them undoes all parts so far.
+//! A plan waits for the disk three times, each time for all that it has to wait for: in `arm`, after the last change, and for
+//! the end in its journal. A pipeline cuts a plan into parts. Each part is a stage of its own (`Applied ─ next → Stage`), and an
+//! error in one of them undoes all parts so far.
 
-use rustix::io::Errno;
+use jiff::Timestamp;
 
 use crate::{
     plan::{
-        files::{Facts, FileError, Kind, Root, View, there},
-        record::{Durability, Weakness},
+        change::Change,
+        files::{FileError, Root, View},
+        record::{Durability, Ending, Undo, Weakness},
+        report::Documents,
     },
     task::{Failure, Fault, RelPath},
 };
 
 use super::{
-    apply::{ApplyError, apply},
-    content::{adopted, separate, sha256, still},
-    entry::Entry,
+    apply::{ApplyError, Way, apply},
+    back::{UndoEnd, close, take_back},
+    content::adopted,
     folder::Folder,
-    journal::{Event, JOURNAL, Journal, NotReady, Origin},
-    stage::{Earlier, Names, Stage, end_unchanged},
-    tidy::{sync, tidy},
-    undo::{Conflict, apart, left, undo},
+    journal::{End, Event, JOURNAL, Journal, NotReady, Origin},
+    stage::{Earlier, Names, Stage, clear_unchanged},
+    tidy::{Waiting, tidy},
 };
 
-/// The checkpoint is on the disk: the new contents, the originals, the manifest, the journal
-/// (R-001-98, R-001-125). The tree has not changed yet.
+/// Room for what is written to a journal after its changes, beside its end, in bytes.
+const TAIL: u64 = 64 * 1024;
+
+/// The checkpoint is on the disk: the new contents and the journal (R-001-98, R-001-125). The tree has not changed yet.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Armed<'a> {
     folder: Folder<'a>,
     /// Those of all parts so far.
-    entries: Vec<Entry>,
+    changes: Vec<Change>,
     /// How many of them are made, and how.
     captures: Vec<Option<Weakness>>,
     journal: Journal,
     names: Names,
+    waiting: Waiting,
     threads: usize,
 }
 
-/// Every change is made, and can still be undone.
+/// Every change is made and on the disk, and can still be undone.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Applied<'a> {
@@ -58,76 +63,88 @@ pub(crate) struct Committed<'a> {
     pub(crate) notes: Vec<String>,
 }
 
+/// A plan that was taken back. Its end is not recorded yet.
 #[derive(Debug)]
 pub(crate) struct Undoing<'a> {
     pub(crate) folder: Folder<'a>,
+    journal: Journal,
+    beside: Vec<RelPath>,
     pub(crate) why: Failure,
     /// The file at which the plan failed, if it failed at one.
     pub(crate) at: Option<RelPath>,
     pub(crate) end: UndoEnd,
+    spared: Vec<RelPath>,
 }
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum UndoEnd {
-    NothingChanged,
-    /// The tree is as it was before, except for files that others have changed.
-    RolledBack(Vec<Conflict>),
-    /// The rollback could not be finished; the next run tries again. Each sentence names an obstacle.
-    Stuck(Vec<String>),
-}
-
-/// Files of the report directory: name and content.
-pub(crate) type Documents = Vec<(&'static str, Vec<u8>)>;
 
 impl<'a> Stage<'a> {
-    /// Makes the checkpoint: originals, documents and journal are on the disk.
+    /// Makes the checkpoint: the new contents and the journal are on the disk. Then writes the documents, which are output. `undo`
+    /// has what the manifest says beside the changes, `end` how long the end in the journal will about be.
     pub(crate) fn arm(
         mut self,
+        undo: Undo,
         documents: &Documents,
+        end: u64,
         threads: usize,
     ) -> Result<Armed<'a>, Box<Undoing<'a>>> {
-        let made = std::mem::take(&mut self.made);
-        let ready = self.noted(threads);
-        let ready = ready.and_then(|()| Ok(self.checkpoint()?));
-        let ready = ready.and_then(|backups| {
-            self.folder.put(documents)?;
-            let mut files: Vec<RelPath> = made.into_iter().chain(backups).collect();
-            files.push(self.folder.below(JOURNAL)?);
-            files.extend(self.folder.list_of_slots()?);
-            for (name, _) in documents {
-                files.push(self.folder.below(name)?);
-            }
-            Ok(sync(&self.folder, &self.entries, &files, threads)?)
+        let waiting = Waiting::fitting(&self.folder, &self.names.beside, threads);
+        let ready = self.checkpoint(undo, end, waiting);
+        let (mut changes, captures) = match self.earlier.take() {
+            Some(earlier) => (earlier.changes, earlier.captures),
+            None => (Vec::new(), Vec::with_capacity(self.changes.len())),
+        };
+        let earlier = changes.len();
+        changes.append(&mut self.changes);
+        let mut armed = Armed {
+            folder: self.folder,
+            changes,
+            captures,
+            journal: self.journal,
+            names: self.names,
+            waiting,
+            threads,
+        };
+        let ready = ready.and_then(|()| {
+            // From here on, a journal without changes was cut.
+            armed.folder.make_backups()?;
+            armed.folder.put(documents)?;
+            let beside = |change: &&Change| armed.names.beside.contains(&change.slot);
+            let changes: Vec<&Change> = armed.changes.iter().skip(earlier).filter(beside).collect();
+            armed.copy(&changes)?;
+            Ok(armed.journal.append(&armed.folder.dir, &Event::Apply)?)
         });
         match ready {
-            Ok(()) => {
-                let (mut entries, captures) = match self.earlier {
-                    Some(earlier) => (earlier.entries, earlier.captures),
-                    None => (Vec::new(), Vec::with_capacity(self.entries.len())),
-                };
-                entries.append(&mut self.entries);
-                Ok(Armed {
-                    folder: self.folder,
-                    entries,
-                    captures,
-                    journal: self.journal,
-                    names: self.names,
-                    threads,
-                })
+            Ok(()) => Ok(armed),
+            Err(error) => {
+                armed.changes.truncate(earlier);
+                Err(Box::new(armed.undo(error, earlier)))
             }
-            Err(error) => Err(Box::new(self.undo(error))),
         }
     }
 
-    /// Undoes the parts before this one. If there are none, nothing was changed.
-    pub(crate) fn undo(mut self, why: Failure) -> Undoing<'a> {
-        let Some(earlier) = self.earlier.take() else {
-            return nothing_changed(self, why);
+    fn checkpoint(&mut self, undo: Undo, end: u64, waiting: Waiting) -> Result<(), Failure> {
+        let part = Undo {
+            changes: self.changes.clone(),
+            ..undo
         };
-        let made = earlier.entries.len();
+        self.journal.ready(&self.folder.dir, part, end + TAIL)?;
+        let mut files = std::mem::take(&mut self.made);
+        files.extend([self.folder.below(JOURNAL)?, self.folder.note()?]);
+        let slots = self.changes.iter().map(|change| &change.slot);
+        Ok(waiting.wait(&self.folder, &files, slots)?)
+    }
+
+    /// Undoes the parts before this one. If there are none, nothing was changed.
+    pub(crate) fn undo(self, why: Failure) -> Undoing<'a> {
+        let earlier = self.earlier.unwrap_or_else(|| Earlier {
+            changes: Vec::new(),
+            captures: Vec::new(),
+            threads: 1,
+        });
+        let made = earlier.changes.len();
         let armed = Armed {
+            waiting: Waiting::fitting(&self.folder, &self.names.beside, earlier.threads),
             folder: self.folder,
-            entries: earlier.entries,
+            changes: earlier.changes,
             captures: earlier.captures,
             journal: self.journal,
             names: self.names,
@@ -136,116 +153,149 @@ impl<'a> Stage<'a> {
         armed.undo(why, made)
     }
 
-    /// Writes the entries, and waits until they are on the disk. If there are backups or a manifest, but the
-    /// journal has no entries, the journal was cut or removed.
-    fn noted(&mut self, threads: usize) -> Result<(), Failure> {
-        self.journal.ready(&self.folder.dir, &self.entries)?;
-        let journal = self.folder.below(JOURNAL)?;
-        Ok(sync(&self.folder, &[], &[journal], threads)?)
-    }
-
-    /// Keeps every original at its backup location: as a second name if the file leaves its path, otherwise as a
-    /// copy with all attributes (R-001-99 … R-001-101).
-    fn checkpoint(&self) -> Result<Vec<RelPath>, ApplyError> {
-        let view = View::of(self.folder.root);
-        let mut backups = Vec::new();
-        for entry in &self.entries {
-            let Some(pre) = entry.pre() else {
-                continue;
-            };
-            let from = view.parent(entry.path())?;
-            let to = if let Some(room) = there(view.parent(&pre.backup))? {
-                room
-            } else {
-                self.folder.make_room(&pre.backup)?;
-                view.parent(&pre.backup)?
-            };
-            let (name, new) = (entry.path().name(), pre.backup.name());
-            // A file that is renamed or overwritten in place keeps its inode, so its backup must be a copy.
-            let leaves = entry.to().is_none() && !entry.is_in_place();
-            if !(leaves && from.link(name, &to, new).is_ok()) {
-                to.remove(new)?;
-                from.copy(name, &to, new)?;
-            }
-            let fits = |kept: Facts| (kept.bytes, kept.mtime) == (pre.facts.bytes, pre.facts.mtime);
-            let kept = to.look(new)?.is_some_and(fits) || sha256(&to, new)? == pre.sha256;
-            if !still(&from, name, &pre.facts, &pre.sha256)? {
-                return Err(ApplyError::Changed(entry.path().to_string()));
-            }
-            if !kept {
-                return Err(to.failed("copy a file to", new, Errno::IO).into());
-            }
-            // A symbolic link is on the disk with its directory.
-            if pre.facts.kind != Kind::Link {
-                backups.push(pre.backup.clone());
-            }
-        }
-        Ok(backups)
+    /// Ends a plan before its first change: its journal says so, because on a full disk the answer may not be recorded. If the
+    /// journal cannot be written either, it is removed. A person must then settle the request.
+    pub(crate) fn abandon(mut self, ending: Ending) -> Result<Folder<'a>, FileError> {
+        let event = Event::End {
+            end: End::NothingChanged,
+            ending: Box::new(ending),
+        };
+        let stated = self.journal.record(&self.folder.dir, &event);
+        clear_unchanged(&self.folder, &self.names.beside, stated)?;
+        Ok(self.folder)
     }
 }
 
 impl<'a> Armed<'a> {
-    /// Makes every change. Between two changes, `stopped` is asked for a reason to stop: a signal or the time
-    /// limit.
+    /// Makes every change, and waits until all are on the disk. Between two changes, `stopped` is asked for a reason to stop: a
+    /// signal or the time limit.
     pub(crate) fn apply(
         mut self,
         stopped: &dyn Fn() -> Option<Failure>,
     ) -> Result<Applied<'a>, Box<Undoing<'a>>> {
         let earlier = self.captures.len();
-        if let Err(error) = self.journal.record(&self.folder.dir, &Event::Apply) {
-            // Nothing of this part has changed, whether the event is on the disk or not.
-            return Err(Box::new(self.undo(error.into(), earlier)));
-        }
-        for (before, entry) in self.entries.iter().enumerate().skip(earlier) {
+        let view = View::of(self.folder.root);
+        let mut way = Way::Exchange;
+        while let Some(change) = self.changes.get(self.captures.len()) {
+            let before = self.captures.len();
             let (failure, made) = match stopped() {
                 Some(failure) => (failure, before),
-                None => match apply(&self.folder, entry) {
+                None => match apply(&view, change, way) {
                     Ok(capture) => {
                         self.captures.push(capture);
                         continue;
+                    }
+                    Err(ApplyError::NoExchange(_)) => {
+                        let rest: Vec<&Change> = self.changes.iter().skip(before).collect();
+                        match self.copy(&rest) {
+                            Ok(()) => {
+                                way = Way::Replace;
+                                continue;
+                            }
+                            Err(error) => (error, before),
+                        }
                     }
                     Err(error @ ApplyError::Changed(_)) => (error.into(), before),
                     // The change may have been made.
                     Err(error @ ApplyError::File(_)) => (error.into(), before + 1),
                 },
             };
-            let at = entry.path().clone();
+            let at = change.path.clone();
             return Err(Box::new(Undoing {
                 at: Some(at),
                 ..self.undo(failure, made)
             }));
         }
-        Ok(Applied { armed: self })
+        let names = self.changes.iter().skip(earlier);
+        let names = names.flat_map(|change| change.places().chain([&change.slot]));
+        match self.waiting.wait(&self.folder, &[], names) {
+            Ok(()) => Ok(Applied { armed: self }),
+            Err(error) => {
+                let made = self.changes.len();
+                Err(Box::new(self.undo(error.into(), made)))
+            }
+        }
+    }
+
+    /// Copies the originals of changes that cannot keep them by an exchange to their backups, and waits until the copies are on
+    /// the disk.
+    fn copy(&self, changes: &[&Change]) -> Result<(), Failure> {
+        let view = View::of(self.folder.root);
+        let mut copies = Vec::new();
+        for change in changes {
+            let (Some(before), Some(backup), None) =
+                (&change.before, &change.backup, change.new_path())
+            else {
+                continue;
+            };
+            self.folder.make_room(backup)?;
+            let (from, to) = (view.parent(&change.path)?, view.parent(backup)?);
+            to.remove(backup.name())?;
+            from.copy(change.path.name(), &to, backup.name())?;
+            if !super::content::is_original(self.folder.root, backup, before)? {
+                return Err(ApplyError::Changed(change.path.to_string()).into());
+            }
+            // A symbolic link is on the disk with its directory.
+            if before.facts.kind == crate::plan::files::Kind::File {
+                copies.push(backup.clone());
+            }
+        }
+        if copies.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<RelPath> = copies.clone();
+        Ok(self.waiting.wait(&self.folder, &copies, names.iter())?)
     }
 
     /// Undoes the first `made` changes; the others were not made.
     fn undo(mut self, why: Failure, made: usize) -> Undoing<'a> {
-        let entries = self.entries.get(..made).unwrap_or(&self.entries);
+        self.changes.truncate(made);
         // Where nothing identifies the journal, nothing identifies the files.
-        let entries = match self.journal.origin {
-            Origin::Here => Ok(entries.to_vec()),
-            Origin::Unproven(_) => adopted(self.folder.root, entries),
+        let changes = match self.journal.origin {
+            Origin::Here => Ok(self.changes),
+            Origin::Unproven(_) => adopted(self.folder.root, &self.changes),
         };
-        let (folder, journal) = (&self.folder, &mut self.journal);
-        let end = match entries {
-            Ok(entries) => take_back(folder, &entries, journal, entries.len(), self.threads),
-            Err(error) => UndoEnd::Stuck(vec![error.to_string()]),
+        let (end, spared) = match changes {
+            Ok(changes) if changes.is_empty() => (UndoEnd::NothingChanged, Vec::new()),
+            Ok(changes) => {
+                let begun = changes.len();
+                take_back(&self.folder, &changes, begun, self.waiting)
+            }
+            Err(error) => (UndoEnd::Stuck(vec![error.to_string()]), Vec::new()),
         };
         Undoing {
             folder: self.folder,
+            journal: self.journal,
+            beside: self.names.beside,
             why,
             at: None,
             end,
+            spared,
         }
     }
 }
 
-impl<'a> Applied<'a> {
-    pub(crate) fn entries(&self) -> &[Entry] {
-        &self.armed.entries
+impl<'a> Undoing<'a> {
+    /// Records the end in the journal, and removes what is not needed any more. A plan that is stuck has no end yet.
+    pub(crate) fn settle(&mut self, ending: Ending) -> Result<(), FileError> {
+        let end = (&self.end, self.spared.as_slice());
+        close(&self.folder, &mut self.journal, end, &self.beside, ending)
     }
 
-    /// One for each entry, in the order of the entries.
+    /// The directory for another try of the plan.
+    pub(crate) fn again(self) -> Result<Folder<'a>, FileError> {
+        self.folder.clear(&self.beside, &[])?;
+        self.folder.again()
+    }
+}
+
+impl<'a> Applied<'a> {
+    /// Those of all parts so far.
+    pub(crate) fn changes(&self) -> &[Change] {
+        &self.armed.changes
+    }
+
+    /// One for each change.
     pub(crate) fn captures(&self) -> &[Option<Weakness>] {
         &self.armed.captures
     }
@@ -260,41 +310,35 @@ impl<'a> Applied<'a> {
     }
 
     /// The stage of the next part.
-    pub(crate) fn next(self) -> Stage<'a> {
+    pub(crate) fn next(self, clock: Option<Timestamp>) -> Stage<'a> {
         let armed = self.armed;
-        Stage {
-            folder: armed.folder,
-            journal: armed.journal,
-            entries: Vec::new(),
-            made: Vec::new(),
-            names: armed.names,
-            earlier: Some(Earlier {
-                entries: armed.entries,
-                captures: armed.captures,
-                threads: armed.threads,
-            }),
-        }
+        let earlier = Earlier {
+            changes: armed.changes,
+            captures: armed.captures,
+            threads: armed.threads,
+        };
+        Stage::after(armed.folder, armed.journal, armed.names, (earlier, clock))
     }
 
     pub(crate) fn undo(self, why: Failure) -> Undoing<'a> {
-        let made = self.armed.entries.len();
+        let made = self.armed.changes.len();
         self.armed.undo(why, made)
     }
 
-    /// Writes the reports, waits until everything is on the disk, and then records that the plan is done.
-    pub(crate) fn commit(self, documents: &Documents) -> Result<Committed<'a>, Box<Undoing<'a>>> {
+    /// Records that the plan is done and how, and waits until that is on the disk. Then writes the documents, which are output, and
+    /// makes the displaced files the backups.
+    pub(crate) fn commit(
+        self,
+        ending: Ending,
+        documents: &Documents,
+    ) -> Result<Committed<'a>, Box<Undoing<'a>>> {
         let mut work = self.armed;
-        let files = documents
-            .iter()
-            .filter_map(|(name, _)| work.folder.below(name).ok());
-        let files: Vec<RelPath> = files.collect();
-        let ready = work
-            .folder
-            .put(documents)
-            .and_then(|()| sync(&work.folder, &work.entries, &files, work.threads))
-            .and_then(|()| work.journal.append(&work.folder.dir, &Event::Done));
-        if let Err(error) = ready {
-            let made = work.entries.len();
+        let event = Event::End {
+            end: End::Done,
+            ending: Box::new(ending),
+        };
+        if let Err(error) = work.journal.append(&work.folder.dir, &event) {
+            let made = work.changes.len();
             return Err(Box::new(work.undo(error.into(), made)));
         }
         // The event is written. After a crash it may be on the disk, so the changes are no longer undone.
@@ -303,10 +347,15 @@ impl<'a> Applied<'a> {
             Err(_) => Durability::Unconfirmed,
         };
         let mut notes = Vec::new();
+        if let Err(error) = work.folder.put(documents) {
+            notes.push(format!(
+                "The reports are not complete: {error}. `oneact recover` makes them again."
+            ));
+        }
         // If the disk did not confirm the event, recovery may have to undo the changes after a power failure.
         if durability == Durability::Confirmed
-            && let Err(error) =
-                tidy(&work.folder, &work.entries, &mut notes).and_then(|()| work.folder.unmark())
+            && let Err(error) = tidy(&work.folder, &work.changes, &work.names.beside, &mut notes)
+                .and_then(|()| work.folder.unmark())
         {
             notes.push(format!(
                 "Files that the plan no longer needs could not be removed: {error}."
@@ -318,70 +367,6 @@ impl<'a> Applied<'a> {
             durability,
             notes,
         })
-    }
-}
-
-/// Undoes in reverse order those of these entries that were made, and records that in the journal. Of the entries after
-/// the first `begun`, a power failure may have left slots and backups that are written partly.
-pub(super) fn take_back(
-    folder: &Folder<'_>,
-    entries: &[Entry],
-    journal: &mut Journal,
-    begun: usize,
-    threads: usize,
-) -> UndoEnd {
-    let mut conflicts = Vec::new();
-    let mut spared = Vec::new();
-    let mut obstacles = Vec::new();
-    for (at, entry) in entries.iter().enumerate().rev() {
-        let undone = match undo(folder.root, entry) {
-            Ok(None) if at < begun => left(folder.root, entry),
-            undone => undone,
-        };
-        match undone {
-            Ok(None) => {}
-            Ok(Some(conflict)) => {
-                conflicts.push(conflict);
-                for at in apart(folder.root, entry) {
-                    if entry.pre().is_some_and(|pre| pre.backup == *at) {
-                        let separated = separate(folder.root, entry);
-                        obstacles.extend(separated.err().map(|error| error.to_string()));
-                    }
-                    spared.push(at.clone());
-                }
-            }
-            Err(error) => obstacles.push(error.to_string()),
-        }
-    }
-    if obstacles.is_empty() {
-        let event = Event::RolledBack {
-            spared: spared.clone(),
-        };
-        let settled = sync(folder, entries, &[], threads)
-            .and_then(|()| journal.record(&folder.dir, &event))
-            .and_then(|()| folder.clear(&spared));
-        if let Err(error) = settled {
-            obstacles.push(error.to_string());
-        }
-    }
-    if obstacles.is_empty() {
-        UndoEnd::RolledBack(conflicts)
-    } else {
-        obstacles.extend(conflicts.iter().map(Conflict::to_string));
-        UndoEnd::Stuck(obstacles)
-    }
-}
-
-fn nothing_changed(mut stage: Stage<'_>, why: Failure) -> Undoing<'_> {
-    let end = match end_unchanged(&stage.folder, &mut stage.journal) {
-        Ok(()) => UndoEnd::NothingChanged,
-        Err(error) => UndoEnd::Stuck(vec![error.to_string()]),
-    };
-    Undoing {
-        folder: stage.folder,
-        why,
-        at: None,
-        end,
     }
 }
 
@@ -398,6 +383,7 @@ impl From<ApplyError> for Failure {
     fn from(error: ApplyError) -> Self {
         match error {
             ApplyError::Changed(_) => Self::new(Fault::HashMismatch, error.to_string()),
+            ApplyError::NoExchange(_) => Self::new(Fault::FileSystem, error.to_string()),
             ApplyError::File(error) => error.into(),
         }
     }

@@ -3,7 +3,7 @@
 //! A new file inherits the group (set-group-ID) and the default ACL of its directory. A file that is made in a
 //! slot and moved into the tree gets them from oneact, not from the kernel.
 
-use std::{ffi::CString, fs::File, os::fd::AsFd};
+use std::{ffi::CString, fs::File};
 
 use jiff::Timestamp;
 use rustix::{
@@ -19,11 +19,7 @@ use sha2::{Digest, Sha256};
 
 use crate::task::hexadecimal;
 
-use super::{
-    Dir, Facts, FileError, Kind,
-    acl::{self, ACL, DEFAULT_ACL},
-    timespec,
-};
+use super::{Dir, Facts, FileError, Kind, timespec};
 
 /// The attributes of one file, to be given to another.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +31,8 @@ pub(crate) struct Attributes {
     extended: Vec<(CString, Vec<u8>)>,
     /// `None` = the moment it is written.
     modified: Option<Timespec>,
+    /// What the kernel gives a new file in its directory.
+    inherited: Inherited,
 }
 
 /// The attributes that could not be kept, each with the reason; empty if all were.
@@ -43,15 +41,11 @@ pub(crate) type Kept = Vec<String>;
 /// Linux's limits of a list of names and of one value (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
 const LONGEST: usize = 65_536;
 
-/// The mode in which the group and others have only the bits that both had.
-fn without_group(mode: u32) -> u32 {
-    limited(mode, mode >> 3 & mode & 0o7)
-}
+/// The ACL that what is made in a directory begins with.
+const DEFAULT_ACL: &str = "system.posix_acl_default";
 
-/// The mode with no more than these three bits for the group and for others.
-fn limited(mode: u32, bits: u32) -> u32 {
-    mode & (!0o077 | bits << 3 | bits)
-}
+const SET_USER_ID: u32 = 0o4000;
+const SET_GROUP_ID: u32 = 0o2000;
 
 /// What the kernel writes to a buffer: names, each with a NUL behind it, or a value.
 fn told(tell: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Errno> {
@@ -59,13 +53,6 @@ fn told(tell: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>,
     let length = tell(&mut bytes)?;
     bytes.truncate(length);
     Ok(bytes)
-}
-
-fn remove(file: impl AsFd, name: &str) -> Result<(), Errno> {
-    match fremovexattr(file, name) {
-        Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(()),
-        removed => removed,
-    }
 }
 
 impl Attributes {
@@ -101,6 +88,7 @@ impl Attributes {
             group: Some(facts.gid),
             extended,
             modified: None,
+            inherited: Inherited::default(),
         })
     }
 
@@ -122,39 +110,21 @@ impl Attributes {
         }
     }
 
-    /// The same with the permissions that both have. If their ACLs name other users or groups, everybody but the owner
-    /// gets the bits that each of them gives to everybody.
-    pub(crate) fn limited_to(mut self, other: &Self) -> Self {
-        let both = |mode| mode & other.mode.unwrap_or(mode);
-        self.mode = self.mode.map(both);
-        let (own, others) = (acl::of(&self.extended), acl::of(&other.extended));
-        let acl = match (own, others) {
-            (None, None) => return self,
-            (Some(own), Some(others)) => acl::common(own, others),
-            (Some(_), None) | (None, Some(_)) => None,
-        };
-        let least = self.least() & other.least();
-        self.extended
-            .retain(|(name, _)| name.as_bytes() != ACL.as_bytes());
-        match acl {
-            Some(acl) => self.extended.extend(CString::new(ACL).ok().zip(Some(acl))),
-            None => self.mode = self.mode.map(|mode| limited(mode, least)),
-        }
-        self
-    }
-
-    /// The permission bits that everybody but the owner has.
-    fn least(&self) -> u32 {
-        let mode = self.mode.unwrap_or_default();
-        acl::of(&self.extended).map_or(mode >> 3 & mode & 0o7, acl::least)
-    }
-
     /// A text that is the same for the same owner, permissions and extended attributes.
     pub(crate) fn digest(&self) -> String {
         let mut extended: Vec<_> = self.extended.iter().collect();
         extended.sort();
         let told = format!("{:?}", (self.mode, self.owner, self.group, extended));
         hexadecimal(&Sha256::digest(told))
+    }
+
+    /// Those of a copy that nobody but its owner can reach.
+    pub(crate) fn private(self) -> Self {
+        Self {
+            mode: self.mode.map(|mode| mode & 0o600),
+            modified: self.modified,
+            ..Self::default()
+        }
     }
 
     /// With a fixed clock, its time becomes the modification time, unless there is one already.
@@ -177,10 +147,21 @@ impl Attributes {
         }
     }
 
-    /// The bits a file is to be made with: under most umasks those it is to have, so that they need not be
-    /// set.
-    pub(crate) fn initial_mode(&self) -> u32 {
-        self.mode.map_or(0o666, |mode| mode & 0o777)
+    /// Makes a file with these attributes and this content. Also returns what could not be kept.
+    pub(crate) fn write_new(
+        &self,
+        dir: &Dir<'_>,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<(File, Kept), FileError> {
+        // Under most umasks these are the bits that it is to have, so that they need not be set.
+        let mode = self.mode.map_or(0o666, |mode| mode & 0o777);
+        let made = self
+            .inherited
+            .lend(dir, || dir.write_new(name, bytes, mode))?;
+        let (file, facts) = made;
+        let lost = self.give(dir, name, &file, &facts)?;
+        Ok((file, lost))
     }
 
     /// Gives a symbolic link the modification time, if there is one. It has no other attributes.
@@ -197,7 +178,9 @@ impl Attributes {
         })
     }
 
-    pub(crate) fn give(
+    /// Gives a file these attributes. An owner that only root could give is told; where anything else cannot be kept, it is an
+    /// error, so that nobody gets what only others had.
+    fn give(
         &self,
         dir: &Dir<'_>,
         name: &str,
@@ -205,69 +188,42 @@ impl Attributes {
         facts: &Facts,
     ) -> Result<Kept, FileError> {
         let mut lost = Kept::new();
-        let mut missed = |what: &str, errno: Errno| {
-            lost.push(format!("{what}: {}", std::io::Error::from(errno)));
-        };
-        // The owner comes first, because changing it clears the set-user-ID bits.
         let owner = self.owner.filter(|uid| *uid != facts.uid);
         let group = self.group.filter(|gid| *gid != facts.gid);
         let mut wanted = self.mode;
-        let mut extended = self.extended.clone();
         if owner.is_some() || group.is_some() {
             let (owner, group) = (owner.map(Uid::from_raw), group.map(Gid::from_raw));
             if let Err(errno) = fchown(file, owner, group) {
-                // Without root's rights, only a group of this user can be given.
-                let group_is_kept =
-                    group.is_none() || owner.is_some() && fchown(file, None, group).is_ok();
-                // These bits would give the rights of another user or group to whoever runs the file.
+                if group.is_some() {
+                    dir.change("set the group of", name, || fchown(file, None, group))?;
+                }
+                lost.push(format!("owner: {}", std::io::Error::from(errno)));
+                // They would be given to another owner.
                 wanted = wanted.map(|mode| mode & !(SET_USER_ID | SET_GROUP_ID));
                 if wanted != self.mode {
-                    missed("set-user-ID and set-group-ID bits", errno);
-                }
-                if group_is_kept {
-                    missed("owner", errno);
-                } else {
-                    missed("group, and its permissions", errno);
-                    if owner.is_some() {
-                        missed("owner", errno);
-                    }
-                    // The members of neither group get more than before.
-                    let mode = wanted.unwrap_or(facts.mode);
-                    wanted = Some(match acl::among(&mut extended) {
-                        // The group bits of the mode are the mask of the ACL.
-                        Some(acl) => mode & (!0o7 | acl::limit_group(acl)),
-                        None => without_group(mode),
-                    });
+                    lost.push(
+                        "set-user-ID and set-group-ID bits: they go with the owner".to_owned(),
+                    );
                 }
             }
         }
-        for (attribute, value) in &extended {
-            if let Err(errno) = fsetxattr(file, attribute, value, XattrFlags::empty()) {
-                missed(&attribute.to_string_lossy(), errno);
-                if attribute.as_bytes() == ACL.as_bytes() {
-                    // Nobody gets more than the ACL gave to everybody.
-                    let least = acl::least(value);
-                    let mode = wanted.unwrap_or(facts.mode);
-                    wanted = Some(limited(mode, least));
-                }
-            }
+        for (attribute, value) in &self.extended {
+            dir.change("set the extended attributes of", name, || {
+                fsetxattr(file, attribute, value, XattrFlags::empty())
+            })?;
         }
-        // The file may have inherited an ACL from the directory of the slot.
-        if acl::among(&mut extended).is_none() {
-            remove(file, ACL).unwrap_or_else(|errno| missed(ACL, errno));
-        }
-        // The mode comes after them, because an ACL sets one.
         let other = |mode: &u32| *mode != facts.mode || !self.extended.is_empty();
         if let Some(mode) = wanted.filter(other) {
-            fchmod(file, Mode::from_raw_mode(mode))
-                .map_err(FileError::of("set the mode of", dir.name(name)))?;
+            dir.change("set the mode of", name, || {
+                fchmod(file, Mode::from_raw_mode(mode))
+            })?;
         }
         if let Some(modified) = self.modified {
             let times = Timestamps {
                 last_access: modified,
                 last_modification: modified,
             };
-            futimens(file, &times).map_err(FileError::of("set the times of", dir.name(name)))?;
+            dir.change("set the times of", name, || futimens(file, &times))?;
         }
         Ok(lost)
     }
@@ -295,14 +251,11 @@ impl Dir<'_> {
     }
 }
 
-const SET_USER_ID: u32 = 0o4000;
-const SET_GROUP_ID: u32 = 0o2000;
-
 /// What a new file inherits from its directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Inherited {
     group: Option<u32>,
-    /// As the kernel keeps it: four bytes, then eight of each entry.
+    /// As the kernel keeps it.
     acl: Option<Vec<u8>>,
 }
 
@@ -321,63 +274,59 @@ impl Inherited {
     }
 
     /// What a new file in it has. Permission bits that are named are set whatever the ACL says.
-    pub(crate) fn of_a_file(&self, mode: Option<u32>) -> Attributes {
-        let acl = self.acl.as_ref();
-        let acl = acl.map(|acl| acl::bounded(acl, mode.unwrap_or(0o666)));
+    pub(crate) fn of_a_file(self, mode: Option<u32>) -> Attributes {
         Attributes {
             mode,
-            owner: None,
             group: self.group,
-            extended: CString::new(ACL).ok().zip(acl).into_iter().collect(),
-            modified: None,
+            inherited: self,
+            ..Attributes::default()
         }
     }
 
-    /// Gives it to a directory of the plan.
-    pub(crate) fn give(&self, dir: &Dir<'_>) -> Result<Kept, FileError> {
-        let mut lost = Kept::new();
-        if self == &Self::default() {
-            return Ok(lost);
-        }
-        let mut missed = |what: &str, errno: Errno| {
-            let error = std::io::Error::from(errno);
-            lost.push(format!("{what} of a new directory: {error}"));
+    /// Makes something in a directory of the plan that inherits the ACL as if it were made in its own directory.
+    fn lend<T>(
+        &self,
+        dir: &Dir<'_>,
+        make: impl FnOnce() -> Result<T, FileError>,
+    ) -> Result<T, FileError> {
+        let Some(acl) = &self.acl else {
+            return make();
         };
-        let mut acl = self.acl.clone();
-        if let Some(group) = self.group {
-            let given = fchown(dir.fd(), None, Some(Gid::from_raw(group)));
-            let mode = dir.facts()?.mode;
-            let mode = match (&given, &mut acl) {
-                (Ok(()), _) => mode | SET_GROUP_ID,
-                (Err(_), Some(acl)) => {
-                    acl::limit_group(acl);
-                    mode
-                }
-                (Err(_), None) => without_group(mode),
-            };
-            let set = fchmod(dir.fd(), Mode::from_raw_mode(mode));
-            if let Err(errno) = given.and(set) {
-                missed("group", errno);
-            }
-        }
-        if let Some(acl) = &acl {
-            for (name, acl) in [(ACL, &acl::bounded(acl, 0o777)), (DEFAULT_ACL, acl)] {
-                if let Err(errno) = fsetxattr(dir.fd(), name, acl, XattrFlags::empty()) {
-                    missed(name, errno);
-                }
-            }
-        }
-        Ok(lost)
+        let what = "set the default ACL of";
+        dir.change(what, ".", || {
+            fsetxattr(dir.fd(), DEFAULT_ACL, acl, XattrFlags::empty())
+        })?;
+        let made = make();
+        dir.change(what, ".", || fremovexattr(dir.fd(), DEFAULT_ACL))?;
+        made
+    }
+
+    /// Makes a directory in a directory of the plan.
+    pub(crate) fn make_dir(&self, dir: &Dir<'_>, name: &str) -> Result<Facts, FileError> {
+        self.lend(dir, || dir.make_dir(name, 0o777))?;
+        let made = dir.within(name)?;
+        let facts = made.facts()?;
+        let Some(group) = self.group else {
+            return Ok(facts);
+        };
+        made.change("set the group of", ".", || {
+            fchown(made.fd(), None, Some(Gid::from_raw(group)))?;
+            fchmod(made.fd(), Mode::from_raw_mode(facts.mode | SET_GROUP_ID))
+        })?;
+        Ok(facts)
     }
 
     /// Makes files in a directory of the plan inherit nothing.
     pub(crate) fn take_from(dir: &Dir<'_>) -> Result<(), FileError> {
-        let failed = || FileError::of("set the attributes of", dir.name("."));
-        remove(dir.fd(), DEFAULT_ACL).map_err(failed())?;
+        let cannot = "set the attributes of";
+        dir.change(cannot, ".", || match fremovexattr(dir.fd(), DEFAULT_ACL) {
+            Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(()),
+            removed => removed,
+        })?;
         let mode = dir.facts()?.mode;
         if mode & SET_GROUP_ID != 0 {
             let mode = Mode::from_raw_mode(mode & !SET_GROUP_ID);
-            fchmod(dir.fd(), mode).map_err(failed())?;
+            dir.change(cannot, ".", || fchmod(dir.fd(), mode))?;
         }
         Ok(())
     }

@@ -1,20 +1,22 @@
 //! One directory: reads and changes of the files in it.
 
 use std::{
+    cell::Cell,
     fs::File,
     io::{self, Write},
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::fs::FileExt,
     },
+    thread,
+    time::Duration,
 };
 
 use rustix::{
     buffer::spare_capacity,
     fs::{
-        Access, AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, ResolveFlags, StatxAttributes,
-        StatxFlags, Timespec, Timestamps, UTIME_OMIT, accessat, fallocate, fchmod, fdatasync,
-        fstat, fsync, ftruncate, futimens, mkdirat, readlinkat, statat, statx, symlinkat, unlinkat,
+        Access, AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, ResolveFlags, accessat,
+        fallocate, fdatasync, fsync, mkdirat, openat, readlinkat, statx, symlinkat, unlinkat,
     },
     io::Errno,
     process::geteuid,
@@ -22,7 +24,7 @@ use rustix::{
 
 use crate::{host, task::RelPath};
 
-use super::{FUSE, Facts, FileError, Mounted, is_of_kind, root::Root, there, timespec};
+use super::{FUSE, Facts, FileError, Kind, is_of_kind, root::Root, there};
 
 #[derive(Debug)]
 pub(crate) struct Dir<'a> {
@@ -30,6 +32,8 @@ pub(crate) struct Dir<'a> {
     fd: OwnedFd,
     /// `None` for the root itself.
     path: Option<RelPath>,
+    /// Whether [`Dir::may_change`] has said so.
+    is_changeable: Cell<bool>,
 }
 
 impl Root {
@@ -66,8 +70,22 @@ impl Root {
 }
 
 impl<'a> Dir<'a> {
+    /// A directory in it.
+    pub(super) fn within(&self, name: &str) -> Result<Dir<'a>, FileError> {
+        let path = self.name(name);
+        let path =
+            RelPath::parse(&path).map_err(|_| FileError::of("open", path)(Errno::NAMETOOLONG));
+        self.root.dir(Some(&path?))
+    }
+
     fn new(root: &'a Root, fd: OwnedFd, path: Option<RelPath>) -> Self {
-        Self { root, fd, path }
+        let is_changeable = Cell::new(false);
+        Self {
+            root,
+            fd,
+            path,
+            is_changeable,
+        }
     }
 
     /// The path of something in it, for messages.
@@ -111,19 +129,20 @@ impl<'a> Dir<'a> {
     // --- looking ---
 
     pub(crate) fn look(&self, name: &str) -> Result<Option<Facts>, FileError> {
-        match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(Facts::of(&stat))),
-            Err(Errno::NOENT) => Ok(None),
-            Err(errno) => Err(FileError::of("look at", self.name(name))(errno)),
-        }
+        self.looked(name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
     /// The same, although the kernel may remember something else of a file in user space (FUSE).
     pub(crate) fn look_afresh(&self, name: &str) -> Result<Option<Facts>, FileError> {
-        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC;
-        // If this fails, so does the look.
-        let _ = statx(&self.fd, name, flags, StatxFlags::BASIC_STATS);
-        self.look(name)
+        self.looked(name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC)
+    }
+
+    fn looked(&self, name: &str, flags: AtFlags) -> Result<Option<Facts>, FileError> {
+        match statx(&self.fd, name, flags, Facts::ASKED) {
+            Ok(found) => Ok(Some(Facts::of(&found))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(FileError::of("look at", self.name(name))(errno)),
+        }
     }
 
     pub(crate) fn facts(&self) -> Result<Facts, FileError> {
@@ -131,22 +150,13 @@ impl<'a> Dir<'a> {
     }
 
     pub(crate) fn facts_of(&self, name: &str, file: &impl AsFd) -> Result<Facts, FileError> {
-        fstat(file)
-            .map(|stat| Facts::of(&stat))
+        statx(file, "", AtFlags::EMPTY_PATH, Facts::ASKED)
+            .map(|found| Facts::of(&found))
             .map_err(FileError::of("look at", self.name(name)))
     }
 
     pub(crate) fn mount(&self) -> Result<u64, FileError> {
-        Ok(self.mounted()?.mount)
-    }
-
-    pub(crate) fn mounted(&self) -> Result<Mounted, FileError> {
-        self.mounted_of(".", &self.fd)
-    }
-
-    /// The same of an open file: it is in another mount than its directory if something is mounted on it.
-    pub(crate) fn mounted_of(&self, name: &str, file: &impl AsFd) -> Result<Mounted, FileError> {
-        Mounted::of(file).map_err(FileError::of("look at", self.name(name)))
+        Ok(self.facts()?.mount)
     }
 
     /// Opens a regular file; a link, a pipe or a device is not opened, and nothing waits.
@@ -161,9 +171,14 @@ impl<'a> Dir<'a> {
         flags: OFlags,
         mode: u32,
     ) -> Result<(File, Facts), FileError> {
-        host::open_plain_at(&self.fd, name, flags, Mode::from_raw_mode(mode))
-            .map(|(file, stat)| (file, Facts::of(&stat)))
-            .map_err(FileError::of(operation, self.name(name)))
+        let failed = || FileError::of(operation, self.name(name));
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(&self.fd, name, flags, Mode::from_raw_mode(mode)).map_err(failed())?;
+        let facts = self.facts_of(name, &file)?;
+        match facts.kind {
+            Kind::File => Ok((File::from(file), facts)),
+            Kind::Dir | Kind::Link | Kind::Other => Err(failed()(Errno::ISDIR)),
+        }
     }
 
     /// A whole regular file.
@@ -177,20 +192,45 @@ impl<'a> Dir<'a> {
         name: &str,
         most: u64,
     ) -> Result<(Vec<u8>, Facts, File), FileError> {
-        match self.read_once(name, most) {
+        self.read_when(|_| {}, name, most)
+    }
+
+    /// The same, so that the facts show every later change: a file that was just written could be written again with the same
+    /// time.
+    pub(crate) fn read_settled(
+        &self,
+        name: &str,
+        most: u64,
+    ) -> Result<(Vec<u8>, Facts, File), FileError> {
+        self.read_when(settle, name, most)
+    }
+
+    fn read_when(
+        &self,
+        settled: fn(&Facts),
+        name: &str,
+        most: u64,
+    ) -> Result<(Vec<u8>, Facts, File), FileError> {
+        match self.read_once(settled, name, most) {
             // The kernel may have remembered another time of a file in user space until it was opened.
-            Err(error) if error.errno == Errno::AGAIN => self.read_once(name, most),
+            Err(error) if error.errno == Errno::AGAIN => self.read_once(settled, name, most),
             read => read,
         }
     }
 
-    fn read_once(&self, name: &str, most: u64) -> Result<(Vec<u8>, Facts, File), FileError> {
+    fn read_once(
+        &self,
+        settled: fn(&Facts),
+        name: &str,
+        most: u64,
+    ) -> Result<(Vec<u8>, Facts, File), FileError> {
         let (file, before) = self.open(name)?;
         if before.bytes > most {
             return Err(FileError::of("read", self.name(name))(Errno::FBIG));
         }
-        // Room for one byte more, so that a file that grows meanwhile is noticed.
-        let room = usize::try_from(before.bytes).unwrap_or_default() + 1;
+        settled(&before);
+        // A file that grows meanwhile shows by its facts afterwards.
+        let room = usize::try_from(before.bytes).unwrap_or_default();
         let mut bytes = Vec::with_capacity(room);
         while bytes.len() < room {
             match rustix::io::read(&file, spare_capacity(&mut bytes)) {
@@ -216,16 +256,28 @@ impl<'a> Dir<'a> {
 
     /// Whether the effective user may change files in it (R-001-71).
     pub(crate) fn may_change(&self) -> Result<(), FileError> {
+        if self.is_changeable.get() {
+            return Ok(());
+        }
         let what = Access::WRITE_OK | Access::EXEC_OK;
-        accessat(&self.fd, ".", what, AtFlags::EACCESS)
-            .and_then(|()| self.is_unlocked("."))
-            .map_err(FileError::of("change files in", self.name(".")))
+        let accessed = accessat(&self.fd, ".", what, AtFlags::EACCESS);
+        accessed.map_err(FileError::of("change files in", self.name(".")))?;
+        self.unlocked("change files in", ".", &self.facts()?)?;
+        self.is_changeable.set(true);
+        Ok(())
     }
 
-    /// Whether a file in it may be renamed and deleted.
-    pub(crate) fn may_replace(&self, name: &str) -> Result<(), FileError> {
-        self.is_unlocked(name)
-            .map_err(FileError::of("change", self.name(name)))
+    /// Fails if the file is immutable or append-only (chattr(1)), so that a change could be impossible to undo.
+    pub(crate) fn unlocked(
+        &self,
+        operation: &'static str,
+        name: &str,
+        facts: &Facts,
+    ) -> Result<(), FileError> {
+        if facts.is_locked {
+            return Err(FileError::of(operation, self.name(name))(Errno::PERM));
+        }
+        Ok(())
     }
 
     /// Whether a file of this owner that is moved here can be moved away again. From a sticky directory, only the owner of
@@ -234,21 +286,6 @@ impl<'a> Dir<'a> {
         let dir = self.facts()?;
         let is_sticky = dir.mode & Mode::SVTX.as_raw_mode() != 0;
         Ok(!is_sticky || [dir.uid, owner].contains(&geteuid().as_raw()))
-    }
-
-    /// Fails if the file is immutable or append-only (chattr(1)), so that a change could be impossible to undo.
-    fn is_unlocked(&self, name: &str) -> Result<(), Errno> {
-        let locked = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
-        match statx(
-            &self.fd,
-            name,
-            AtFlags::SYMLINK_NOFOLLOW,
-            StatxFlags::empty(),
-        ) {
-            Ok(found) if found.stx_attributes.intersects(locked) => Err(Errno::PERM),
-            // The change itself tells what is wrong.
-            Ok(_) | Err(_) => Ok(()),
-        }
     }
 
     pub(crate) fn list(&self) -> Result<Vec<String>, FileError> {
@@ -294,13 +331,15 @@ impl<'a> Dir<'a> {
         Ok(())
     }
 
-    /// Makes or replaces a file of the plan: readers see the old or the new content.
+    /// Makes or replaces a file of the plan. Readers see the old or the new content of one that is replaced.
     pub(crate) fn put(&self, name: &str, bytes: &[u8], mode: u32) -> Result<(), FileError> {
+        match self.write_new(name, bytes, mode) {
+            Err(error) if error.errno == Errno::EXIST => {}
+            made => return made.map(drop),
+        }
         let temporary = format!(".{name}.new");
         self.remove(&temporary)?;
-        let (file, _) = self.write_new(&temporary, bytes, 0o600)?;
-        fchmod(&file, Mode::from_raw_mode(mode))
-            .map_err(FileError::of("set the mode of", self.name(name)))?;
+        self.write_new(&temporary, bytes, mode)?;
         self.rename(&temporary, self, name, RenameFlags::empty())
     }
 
@@ -335,32 +374,6 @@ impl<'a> Dir<'a> {
         offset: u64,
     ) -> Result<(), FileError> {
         self.change("write", name, || file.write_all_at(bytes, offset))
-    }
-
-    /// Overwrites an existing file in place, if no rename is possible.
-    pub(crate) fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
-        let (mut file, _) = self.opened("write over", name, OFlags::WRONLY, 0)?;
-        self.change("write over", name, || {
-            file.write_all(bytes)?;
-            ftruncate(&file, bytes.len() as u64).map_err(io::Error::from)
-        })?;
-        self.change("write over", name, || fsync(&file))
-    }
-
-    /// Sets the modification time: nanoseconds since 1970, as in [`Facts`].
-    pub(crate) fn set_modified(&self, name: &str, mtime: i64) -> Result<(), FileError> {
-        let (file, facts) = self.open(name)?;
-        if facts.mtime == mtime {
-            return Ok(());
-        }
-        let times = Timestamps {
-            last_access: Timespec {
-                tv_sec: 0,
-                tv_nsec: UTIME_OMIT,
-            },
-            last_modification: timespec(mtime),
-        };
-        self.change("set the times of", name, || futimens(&file, &times))
     }
 
     /// Makes a symbolic link.
@@ -411,5 +424,17 @@ impl<'a> Dir<'a> {
 
     fn wait(&self, name: &str, sync: impl FnOnce() -> Result<(), Errno>) -> Result<(), FileError> {
         self.change("sync", name, sync)
+    }
+}
+
+/// Longer than one clock tick of any file system, in nanoseconds.
+const TICK: i64 = 20_000_000;
+
+/// Waits until the clock has ticked since the file was written.
+fn settle(facts: &Facts) {
+    let age = host::file_time().saturating_sub(facts.mtime);
+    if (0..TICK).contains(&age) {
+        let rest = u64::try_from(TICK - age).unwrap_or_default();
+        thread::sleep(Duration::from_nanos(rest));
     }
 }

@@ -88,19 +88,4 @@ impl Dir<'_> {
             linkat(self.fd(), name, to.fd(), new, AtFlags::empty())
         })
     }
-
-    /// Gives a file a second name, or makes a copy with its attributes if it cannot have one. The copy is on the disk then.
-    pub(crate) fn link_or_copy(
-        &self,
-        name: &str,
-        to: &Dir<'_>,
-        new: &str,
-    ) -> Result<(), FileError> {
-        to.remove(new)?;
-        if self.link(name, to, new).is_ok() {
-            return Ok(());
-        }
-        self.copy(name, to, new)?;
-        to.sync_data(new, &to.open(new)?.0)
-    }
 }

@@ -1,6 +1,6 @@
 //! What is known of a pipeline that was started.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     plan::model::ActionId,
@@ -8,9 +8,10 @@ use crate::{
 };
 
 /// A pipeline that was started. Nothing of it is undone.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PipelineRun {
-    #[serde(skip)]
+    /// A journal does not say it: what a recovery tells of is not run again.
+    #[serde(skip, default = "once")]
     pub(crate) repeatable: Repeatable,
     pub(crate) action_id: ActionId,
     pub(crate) pipeline: String,
@@ -28,7 +29,11 @@ pub(crate) struct PipelineRun {
     pub(crate) output: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+fn once() -> Repeatable {
+    Repeatable::Once
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum PipelineStatus {
     Success,

@@ -8,13 +8,15 @@ use uuid::Uuid;
 
 use crate::{
     plan::{
+        at::At,
+        change::{Change, Version},
         model::ActionId,
-        record::{ActionEnd, Change, FileState, Rollback, Status, Story, Verdict},
+        record::{ActionEnd, Capture, Rollback, Status, Story, Verdict, Weakness},
     },
     task::{Failure, Fault, SPECIFICATION, identity},
 };
 
-use super::{At, CHANGE_LOG, MANIFEST};
+use super::{CHANGE_LOG, MANIFEST};
 
 /// What was done about an error (R-001-146).
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -41,7 +43,7 @@ pub(super) fn execution_report(
 ) -> Value {
     let run = &story.run;
     let (mut completed, mut failed, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
-    for verdict in &story.verdicts {
+    for verdict in &story.end.verdicts {
         let list = match &verdict.end {
             ActionEnd::Completed(_) => &mut completed,
             ActionEnd::Failed(_) => &mut failed,
@@ -54,12 +56,12 @@ pub(super) fn execution_report(
         "plan_id": run.plan_id,
         "executor_version": SPECIFICATION,
         "status": story.status(),
-        "started_at": At::from(&run.began),
-        "completed_at": At::from(&story.ended),
-        "duration_ms": story.duration_ms,
+        "started_at": run.began,
+        "completed_at": story.end.ended,
+        "duration_ms": story.end.duration_ms,
         // R-001-47; `completed` counts what had completed before a rollback (C-26).
         "actions_summary": {
-            "total": story.verdicts.len(),
+            "total": story.end.verdicts.len(),
             "completed": completed.len(),
             "failed": failed.len(),
             "skipped": skipped.len(),
@@ -67,7 +69,7 @@ pub(super) fn execution_report(
         "actions_completed": completed,
         "actions_failed": failed,
         "actions_skipped": skipped,
-        "rollback_performed": matches!(story.rollback, Rollback::Done { .. }),
+        "rollback_performed": matches!(story.end.rollback, Rollback::Done { .. }),
         // Null where nothing can be, or could have been, rolled back.
         "rollback_manifest_id": story.undo.as_ref().map(|undo| undo.id),
         "executor": identity(),
@@ -75,17 +77,20 @@ pub(super) fn execution_report(
         "archived": is_archived(story.status()),
         "task_id": run.task_id,
         "errors": errors(story, ids),
-        "warnings": story.warnings,
+        "warnings": story.end.warnings,
         "guarantees": guarantees(story),
         "change_log": run.file(CHANGE_LOG),
         "rollback_manifest": story.undo.as_ref().map(|_| run.file(MANIFEST)),
     });
-    if let (false, Some(fields)) = (story.pipelines.is_empty(), report.as_object_mut()) {
-        fields.insert("pipelines".to_owned(), json!(story.pipelines));
+    if let (false, Some(fields)) = (story.end.pipelines.is_empty(), report.as_object_mut()) {
+        fields.insert("pipelines".to_owned(), json!(story.end.pipelines));
     }
     // What `--dry-run` showed of the same change.
-    if let (Some(hash), Some(fields)) = (&story.preview, report.as_object_mut()) {
+    if let (Some(hash), Some(fields)) = (&story.end.preview, report.as_object_mut()) {
         fields.insert("preview_hash".to_owned(), json!(hash));
+    }
+    if let (Some(told), Some(fields)) = (&story.end.interrupted, report.as_object_mut()) {
+        fields.insert("interrupted".to_owned(), json!(told));
     }
     report
 }
@@ -96,8 +101,8 @@ fn action(verdict: &Verdict) -> Value {
         ActionEnd::Completed(output) => json!({
             "action_id": verdict.action,
             "status": "SUCCESS",
-            "started_at": At::from(&verdict.began),
-            "completed_at": At::from(&verdict.ended),
+            "started_at": verdict.began,
+            "completed_at": verdict.ended,
             "output": output,
         }),
         ActionEnd::Failed(failure) => json!({
@@ -114,12 +119,12 @@ fn action(verdict: &Verdict) -> Value {
 /// The failures of actions in their order, then those of the plan. An action that was skipped because
 /// of one that failed is an error of its own (4001, R-001-143).
 fn errors(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Vec<Value> {
-    let recovery = match story.rollback {
+    let recovery = match story.end.rollback {
         Rollback::Done { .. } => Recovery::RolledBack,
         Rollback::Stuck { .. } => Recovery::ManualRequired,
         Rollback::NotDone => Recovery::Skipped,
     };
-    let recovery = |failure: &Failure| match (&story.rollback, &story.undo) {
+    let recovery = |failure: &Failure| match (&story.end.rollback, &story.undo) {
         _ if failure.fault.escalates() => Recovery::ManualRequired,
         // If a change that breaks a rule is kept, a person has to decide.
         (Rollback::NotDone, Some(_)) if failure.fault == Fault::RuleFailed => {
@@ -128,7 +133,7 @@ fn errors(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Vec<Value> {
         _ => recovery,
     };
     // R-001-145. What belongs to no single action has details that are null.
-    let mut error = |failure: &Failure, of: Option<&Verdict>, recovery: Recovery, at: At| {
+    let mut error = |failure: &Failure, of: Option<&Verdict>, recovery: Recovery, at: &At| {
         json!({
             "error_id": ids(),
             "error_code": failure.fault.number(),
@@ -146,8 +151,8 @@ fn errors(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Vec<Value> {
     };
     let in_vain = waiting_in_vain(story);
     let mut errors = Vec::new();
-    for verdict in &story.verdicts {
-        let at = At::from(&verdict.ended);
+    for verdict in &story.end.verdicts {
+        let at = &verdict.ended;
         match &verdict.end {
             ActionEnd::Failed(failure) => {
                 errors.push(error(failure, Some(verdict), recovery(failure), at));
@@ -159,8 +164,8 @@ fn errors(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Vec<Value> {
             ActionEnd::Skipped(_) | ActionEnd::Completed(_) => {}
         }
     }
-    for trouble in &story.troubles {
-        let at = At::from(&trouble.at);
+    for trouble in &story.end.troubles {
+        let at = &trouble.at;
         errors.push(error(
             &trouble.failure,
             None,
@@ -173,7 +178,7 @@ fn errors(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Vec<Value> {
 
 /// The actions that wait for one that did not complete.
 fn waiting_in_vain(story: &Story) -> HashSet<&ActionId> {
-    let verdicts = story.verdicts.iter();
+    let verdicts = story.end.verdicts.iter();
     let incomplete: HashSet<&ActionId> = verdicts
         .filter(|verdict| !verdict.is_completed())
         .map(|verdict| &verdict.action)
@@ -187,84 +192,96 @@ fn waiting_in_vain(story: &Story) -> HashSet<&ActionId> {
 
 /// What the run as a whole can promise: of several files, what the worst of them can.
 fn guarantees(story: &Story) -> Value {
-    let changes = story.changes().iter();
-    let fidelities = || changes.clone().map(|change| &change.fidelity);
-    let atomicity = fidelities().map(|fidelity| fidelity.atomicity).max();
-    let capture = fidelities().map(|fidelity| fidelity.capture).max();
+    let reason = story.changes().filter_map(|(_, weakness)| weakness).max();
     // What of which file was not kept: `src/x: owner: Operation not permitted`.
-    let degraded = changes.clone().flat_map(|change| {
-        let what = change.fidelity.degraded.iter();
-        what.map(|what| format!("{}: {what}", change.path))
+    let degraded = story.changes().flat_map(|(change, _)| {
+        let what = change.degraded.iter();
+        what.map(|what| format!("{}: {what}", change.result_path()))
     });
     let mut guarantees = json!({
-        "atomicity": atomicity.unwrap_or_default(),
-        "capture": capture.unwrap_or_default(),
-        "durability": story.durability,
-        "jail": story.jail,
+        // Each change is made by one rename, so that no reader sees a partial file.
+        "atomicity": "swap",
+        "capture": Capture::of(reason),
+        "durability": story.end.durability,
+        "jail": story.end.jail,
         "degraded": degraded.collect::<Vec<_>>(),
     });
-    let reason = fidelities()
-        .filter_map(|fidelity| fidelity.capture_reason)
-        .max();
     if let (Some(reason), Some(fields)) = (reason, guarantees.as_object_mut()) {
         fields.insert("capture_reason".to_owned(), json!(reason));
     }
     guarantees
 }
 
+/// The same of one change.
+fn fidelity(change: &Change, weakness: Option<Weakness>) -> Value {
+    let mut fidelity = json!({
+        "degraded": change.degraded,
+        "atomicity": "swap",
+        "capture": Capture::of(weakness),
+    });
+    if let Some(fields) = fidelity.as_object_mut() {
+        let reason = weakness.map(|weakness| ("capture_reason", json!(weakness)));
+        let link = change.through_link.as_ref();
+        let link = link.map(|link| ("through_link", json!(link)));
+        let more = reason.into_iter().chain(link);
+        fields.extend(more.map(|(name, value)| (name.to_owned(), value)));
+    }
+    fidelity
+}
+
 /// `change_log.json`: every field of 001 §4.2 in its order, then ours.
 pub(super) fn change_log(story: &Story, report_id: Uuid, ids: &mut dyn FnMut() -> Uuid) -> Value {
     let log_id = ids();
-    let changes = story.changes().iter();
-    let lines = changes
-        .clone()
-        .map(|change| change.diff.lines_added + change.diff.lines_removed);
+    let lines = story.changes().map(|(change, _)| &change.diff);
+    let lines = lines.map(|diff| diff.lines_added + diff.lines_removed);
     let total: u64 = lines.sum();
-    let changes: Vec<Value> = changes.map(|change| entry(story, change, ids())).collect();
+    let changes = story.changes();
+    let changes = changes.map(|change| entry(story, change, ids()));
+    let changes: Vec<Value> = changes.collect();
     json!({
         "log_id": log_id,
         "plan_id": story.run.plan_id,
         "execution_report_id": report_id,
-        "created_at": At::from(&story.ended),
+        "created_at": story.end.ended,
         "changes": changes,
         "files_affected_count": changes.len(),
         "total_lines_changed": total,
         // When the changes above were undone; null if they were not.
-        "rolled_back_at": match &story.rollback {
-            Rollback::Done { at, .. } => Some(At::from(at)),
+        "rolled_back_at": match &story.end.rollback {
+            Rollback::Done { at, .. } => Some(at),
             Rollback::NotDone | Rollback::Stuck { .. } => None,
         },
     })
 }
 
 /// One file (R-001-54).
-fn entry(story: &Story, change: &Change, change_id: Uuid) -> Value {
+fn entry(story: &Story, (change, weakness): (&Change, Option<Weakness>), change_id: Uuid) -> Value {
     // The change was complete when the last of its actions was.
-    let mut verdicts = story.verdicts.iter().rev();
+    let mut verdicts = story.end.verdicts.iter().rev();
     let last = verdicts.find(|verdict| change.actions.contains(&verdict.action));
     json!({
         "change_id": change_id,
         "action_id": change.actions.first(),
         // Of a renamed file the old path, as the plan's `target` names it.
-        "file_path": change.target(),
-        "operation": change.kind,
+        "file_path": change.path,
+        "operation": change.reported(),
         "before_state": state(change.before.as_ref()),
         "after_state": state(change.after.as_ref()),
         "diff_summary": change.diff,
-        "timestamp": At::from(last.map_or(&story.ended, |verdict| &verdict.ended)),
+        "timestamp": last.map_or(&story.end.ended, |verdict| &verdict.ended),
         "actions": change.actions,
         "new_path": change.new_path(),
-        "fidelity": change.fidelity,
+        "fidelity": fidelity(change, weakness),
     })
 }
 
 /// A file, or that there is none: then everything else is null (R-001-56, R-001-57).
-fn state(state: Option<&FileState>) -> Value {
+fn state(state: Option<&Version>) -> Value {
     json!({
         "exists": state.is_some(),
-        "hash": state.map(|file| &file.hash),
-        "size_bytes": state.map(|file| file.bytes),
-        "last_modified": state.map(|file| At::from(file.modified)),
-        "mode": state.map(FileState::octal),
+        "hash": state.map(|file| &file.sha256),
+        "size_bytes": state.map(|file| file.facts.bytes),
+        "last_modified": state.map(|file| file.facts.modified()),
+        "mode": state.map(|file| file.facts.octal()),
     })
 }

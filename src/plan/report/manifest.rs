@@ -1,4 +1,4 @@
-//! `rollback_manifest.json` (001 §4.3): written before the first change, read back by a rollback.
+//! `rollback_manifest.json` (001 §4.3): how each change of a plan is undone.
 
 pub(super) mod by_hand;
 
@@ -7,27 +7,27 @@ use std::{
     ops::Bound::{Included, Unbounded},
 };
 
-use jiff::{Timestamp, Zoned};
-use serde::{Deserialize, Serialize};
+use jiff::Timestamp;
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::{
     plan::{
+        at::At,
+        change::{Change, of_files},
         model::{ActionId, ChangeKind},
-        record::{Change, FileState, Rollback, Run, Story, Undo},
+        record::{Run, Undo},
     },
     task::RelPath,
 };
 
-use super::{At, SCRIPT};
+use super::SCRIPT;
 use by_hand::{Step, manual};
 
 pub(crate) use by_hand::script;
 
-/// Every field of 001 §4.3 in its order, then ours. Fields it does not know are refused: a later version
-/// may have meant something by them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Every field of 001 §4.3 in its order, then ours.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Manifest {
     #[serde(rename = "manifest_id")]
     pub(crate) id: Uuid,
@@ -49,7 +49,7 @@ pub(crate) struct Manifest {
 }
 
 /// R-001-63.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum ManifestStatus {
     Active,
@@ -58,8 +58,7 @@ pub(crate) enum ManifestStatus {
 }
 
 /// A checkpoint: one file as it was, and how it gets there again (R-001-64).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Point {
     pub(crate) checkpoint_id: Uuid,
     /// Where the file was, or, if there was none, is.
@@ -90,28 +89,14 @@ impl Point {
         let mut actions = self.actions.iter();
         actions.any(|action| other.actions.contains(action))
     }
-
-    /// Whether the plan left the same content at the same path. Then the content does not show whether the file was
-    /// restored, and it can be restored once more.
-    pub(crate) fn keeps_content(&self) -> bool {
-        self.original_hash == self.result_hash && self.new_path.is_none()
-    }
 }
 
 impl Manifest {
-    /// Reads a manifest, and sees that it agrees with itself. `Err`, here and below: why it cannot be used.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let manifest: Self = serde_json::from_slice(bytes)
-            .map_err(|why| format!("it is no rollback manifest: {why}"))?;
-        let checked = manifest.consistent();
-        checked.map_err(|why| format!("it contradicts itself: {why}"))?;
-        Ok(manifest)
-    }
-
+    /// Whether it can be used now; `Err`, here and below: why not.
     pub(crate) fn usable(&self, now: Timestamp) -> Result<(), String> {
         let text = |at: &'_ Option<At>| {
             at.as_ref()
-                .map_or("an unknown time".to_owned(), |at| at.text.clone())
+                .map_or("an unknown time".to_owned(), |at| at.text().to_owned())
         };
         match self.status {
             ManifestStatus::Active if !self.is_over(now) => Ok(()),
@@ -174,165 +159,82 @@ impl Manifest {
         format!("it has no checkpoint `{name}`; it has {}", known.join(", "))
     }
 
-    /// Notes that checkpoints were restored; with the last of them the manifest is used up (R-001-118,
-    /// R-001-119).
-    pub(crate) fn restored(&mut self, ids: &[Uuid], at: &Zoned) {
-        for point in &mut self.checkpoints {
-            if ids.contains(&point.checkpoint_id) && point.undone_at.is_none() {
-                point.undone_at = Some(At::from(at));
-            }
-        }
-        if self
-            .checkpoints
-            .iter()
-            .all(|point| point.undone_at.is_some())
-        {
-            self.status = ManifestStatus::Executed;
-            self.executed_at = Some(At::from(at));
-        }
-    }
-
     /// Whether the time is over for which the backups are kept.
     pub(crate) fn is_over(&self, now: Timestamp) -> bool {
         let expires = self.expires_at.as_ref();
-        expires.is_some_and(|at| at.timestamp <= now)
-    }
-
-    fn consistent(&self) -> Result<(), String> {
-        let ids: BTreeSet<Uuid> = self
-            .checkpoints
-            .iter()
-            .map(|point| point.checkpoint_id)
-            .collect();
-        if ids.len() != self.checkpoints.len() {
-            return Err("two checkpoints have the same id".to_owned());
-        }
-        let order: BTreeSet<Uuid> = self.rollback_order.iter().copied().collect();
-        if order != ids || self.rollback_order.len() != ids.len() {
-            return Err("`rollback_order` does not name every checkpoint exactly once".to_owned());
-        }
-        for point in &self.checkpoints {
-            let id = point.checkpoint_id;
-            point
-                .consistent()
-                .map_err(|why| format!("checkpoint {id}: {why}"))?;
-            if let Some(other) = point.depends_on.iter().find(|other| !ids.contains(other)) {
-                return Err(format!(
-                    "checkpoint {id} depends on {other}, which is not there"
-                ));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Point {
-    pub(crate) fn mode(&self) -> Option<u32> {
-        let digits = self.original_mode.as_deref()?;
-        u32::from_str_radix(digits, 8).ok()
-    }
-
-    fn consistent(&self) -> Result<(), &'static str> {
-        let kind = self.operation_to_reverse;
-        let originals = [
-            self.backup_location.is_some(),
-            self.original_hash.is_some(),
-            self.original_size.is_some(),
-            self.original_mode.is_some(),
-            self.original_modified.is_some(),
-        ];
-        if originals != [kind != ChangeKind::Create; 5] {
-            return Err("the fields of the original do not fit `operation_to_reverse`");
-        }
-        if self.result_hash.is_some() != (kind != ChangeKind::Delete) {
-            return Err("`result_hash` does not fit `operation_to_reverse`");
-        }
-        if self.new_path.is_some() != (kind == ChangeKind::Rename) {
-            return Err("`new_path` does not fit `operation_to_reverse`");
-        }
-        let is_hash = |hash: &String| {
-            let digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-            hash.len() == 64 && hash.bytes().all(digit)
-        };
-        if ![&self.original_hash, &self.result_hash]
-            .into_iter()
-            .flatten()
-            .all(is_hash)
-        {
-            return Err("a hash is no SHA-256 in lower-case hexadecimal");
-        }
-        if self.original_mode.is_some() && self.mode().is_none_or(|mode| mode > 0o7777) {
-            return Err("`original_mode` is no octal mode");
-        }
-        Ok(())
+        expires.is_some_and(|at| at.timestamp() <= now)
     }
 }
 
 impl Manifest {
-    /// The manifest of a plan that is about to be applied.
-    pub(crate) fn of(run: &Run, undo: &Undo) -> Self {
+    /// The manifest of a plan with these changes. With the last checkpoint that is `undone`, it is used up (R-001-118,
+    /// R-001-119).
+    pub(crate) fn of<'u>(
+        run: &Run,
+        undo: &Undo,
+        undone: impl Iterator<Item = &'u (Uuid, At)>,
+        has_expired: bool,
+    ) -> Self {
         let script = run.file(SCRIPT);
+        let mut checkpoints = points(run, undo);
+        let mut last = None;
+        for (id, at) in undone {
+            let mut points = checkpoints.iter_mut();
+            if let Some(point) = points.find(|point| point.checkpoint_id == *id) {
+                point.undone_at.get_or_insert_with(|| at.clone());
+                last = Some(at.clone());
+            }
+        }
+        let is_executed = checkpoints.iter().all(|point| point.undone_at.is_some());
         let mut manifest = Self {
             id: undo.id,
             plan_id: run.plan_id.clone(),
-            created_at: At::from(&undo.created),
-            expires_at: undo.expires.as_ref().map(At::from),
-            status: ManifestStatus::Active,
-            checkpoints: points(run, undo),
-            rollback_order: undo
-                .changes
+            created_at: undo.created.clone(),
+            expires_at: undo.expires.clone(),
+            status: match (is_executed && last.is_some(), has_expired) {
+                (true, _) => ManifestStatus::Executed,
+                (false, true) => ManifestStatus::Expired,
+                (false, false) => ManifestStatus::Active,
+            },
+            rollback_order: checkpoints
                 .iter()
                 .rev()
-                .map(|change| change.checkpoint)
+                .map(|it| it.checkpoint_id)
                 .collect(),
+            checkpoints,
             // A path with a name added is a path.
             auto_rollback_script: RelPath::parse(&script).unwrap_or_else(|_| run.directory.clone()),
             notes: String::new(),
             task_id: run.task_id.clone(),
-            created_directories: undo.directories.clone(),
-            executed_at: None,
+            created_directories: undo.directories().cloned().collect(),
+            executed_at: last.filter(|_| is_executed),
         };
         manifest.notes = manual(&manifest);
         manifest
     }
-
-    /// The manifest as a plan leaves it: used up if the plan was rolled back.
-    pub(crate) fn at_the_end(story: &Story) -> Option<Self> {
-        let undo = story.undo.as_ref()?;
-        let mut manifest = Self::of(&story.run, undo);
-        let all = undo.changes.iter().map(|change| change.checkpoint);
-        match &story.rollback {
-            Rollback::NotDone => {}
-            Rollback::Done { at, left } | Rollback::Stuck { at, left } => {
-                let done: Vec<Uuid> = all.filter(|id| !left.contains(id)).collect();
-                manifest.restored(&done, at);
-            }
-        }
-        Some(manifest)
-    }
 }
 
 impl Point {
-    fn of(change: &Change, depends_on: Vec<Uuid>) -> Self {
+    fn of(change: &Change, depends_on: Vec<Uuid>) -> Option<Self> {
         let before = change.before.as_ref();
         let mut point = Self {
             checkpoint_id: change.checkpoint,
-            file_path: change.target().clone(),
+            file_path: change.path.clone(),
             backup_location: change.backup.clone(),
-            original_hash: change.hash_before().cloned(),
-            original_size: before.map(|before| before.bytes),
-            operation_to_reverse: change.kind,
+            original_hash: before.map(|before| before.sha256.clone()),
+            original_size: before.map(|before| before.facts.bytes),
+            operation_to_reverse: change.reported()?,
             restore_command: String::new(),
             new_path: change.new_path().cloned(),
-            result_hash: change.after.as_ref().map(|after| after.hash.clone()),
-            original_mode: before.map(FileState::octal),
-            original_modified: before.map(|before| At::from(before.modified)),
+            result_hash: change.after.as_ref().map(|after| after.sha256.clone()),
+            original_mode: before.map(|before| before.facts.octal()),
+            original_modified: before.map(|before| before.facts.modified()),
             actions: change.actions.clone(),
             depends_on,
             undone_at: None,
         };
         point.restore_command = Step::of(&point).sentence();
-        point
+        Some(point)
     }
 }
 
@@ -341,18 +243,19 @@ fn points(run: &Run, undo: &Undo) -> Vec<Point> {
     let waiting = dependants(&run.actions);
     let mut places = BTreeMap::<&str, Vec<usize>>::new();
     let mut changed_by = HashMap::<&ActionId, Vec<usize>>::new();
-    for (at, change) in undo.changes.iter().enumerate() {
-        for path in paths(change) {
+    let changes: Vec<&Change> = of_files(&undo.changes).collect();
+    for (at, change) in changes.iter().enumerate() {
+        for path in change.places() {
             places.entry(path.as_str()).or_default().push(at);
         }
         for action in &change.actions {
             changed_by.entry(action).or_default().push(at);
         }
     }
-    let each = undo.changes.iter().enumerate();
-    each.map(|(at, change)| {
-        let beside = paths(change)
-            .into_iter()
+    let each = changes.iter().enumerate();
+    each.filter_map(|(at, change)| {
+        let beside = change
+            .places()
             .flat_map(|path| sharing(&places, path))
             .filter(|other| *other > at);
         let after = change.actions.iter().flat_map(|action| {
@@ -373,16 +276,12 @@ fn points(run: &Run, undo: &Undo) -> Vec<Point> {
         let others: BTreeSet<usize> = beside.chain(after).filter(|other| *other != at).collect();
         let depends_on = others
             .into_iter()
-            .filter_map(|other| undo.changes.get(other))
+            .filter_map(|other| changes.get(other))
             .map(|other| other.checkpoint)
             .collect();
         Point::of(change, depends_on)
     })
     .collect()
-}
-
-fn paths(change: &Change) -> [&RelPath; 2] {
-    [&change.path, change.target()]
 }
 
 /// The changes that share a path with a change of this path: one of their paths is the same, lies below it, or is

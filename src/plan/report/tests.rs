@@ -4,19 +4,18 @@ mod by_hand;
 mod golden;
 mod manifests;
 
-use jiff::{Timestamp, Zoned};
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::*;
 use crate::{
     plan::{
+        change::{Kind, Version},
         diff::{Pair, Side, summary},
+        files::{self, Facts},
         model::{ActionId, ChangeKind},
-        record::{
-            ActionEnd, Change, Durability, Fidelity, FileState, Jail, Rollback, Trouble, Undo,
-            Verdict,
-        },
+        record::{ActionEnd, Durability, Ending, Jail, Rollback, Trouble, Undo, Verdict},
     },
     task::{ActionType, Failure, Fault, RelPath, hexadecimal},
 };
@@ -29,9 +28,9 @@ fn id(text: &str) -> ActionId {
     ActionId(text.to_owned())
 }
 
-fn at(second: u128) -> Zoned {
+fn at(second: u128) -> At {
     let text = format!("2026-02-24T10:00:{second:02}.250+08:00[Asia/Singapore]");
-    text.parse().unwrap()
+    At::from(&text.parse::<jiff::Zoned>().unwrap())
 }
 
 fn uuid(n: u128) -> Uuid {
@@ -54,12 +53,24 @@ fn sha(text: &str) -> String {
 /// A second in 2026; every file of the story was last modified then.
 const MODIFIED: &str = "2026-01-02T03:04:05.123456789Z";
 
-fn file(text: &str, mode: u32) -> FileState {
-    FileState {
-        hash: sha(text),
-        bytes: text.len() as u64,
-        modified: MODIFIED.parse::<Timestamp>().unwrap(),
-        mode,
+fn file(text: &str, mode: u32) -> Version {
+    let modified = MODIFIED.parse::<Timestamp>().unwrap().as_nanosecond();
+    Version {
+        facts: Facts {
+            kind: files::Kind::File,
+            dev: 1,
+            ino: 1,
+            bytes: text.len() as u64,
+            mtime: modified.try_into().unwrap(),
+            mode,
+            uid: 0,
+            gid: 0,
+            nlink: 1,
+            mount: 1,
+            is_locked: false,
+        },
+        sha256: sha(text),
+        attributes: String::new(),
     }
 }
 
@@ -182,17 +193,20 @@ fn change(told: &Told<'_>) -> Change {
         before: of(&old, told.before),
         after: of(&new, told.after),
     };
+    let kind = match told.kind {
+        ChangeKind::Create => Kind::Create,
+        ChangeKind::Modify => Kind::Modify,
+        ChangeKind::Delete => Kind::Delete,
+        ChangeKind::Rename => Kind::Rename { to: new.clone() },
+    };
     Change {
         actions: vec![id(told.action)],
-        kind: told.kind,
-        path: new.clone(),
-        from: told.from.map(path),
         before: state(told.before),
         after: state(told.after),
         diff: summary(pair),
-        fidelity: Fidelity::default(),
         checkpoint: uuid(told.n),
         backup: told.before.map(|_| path(&backup(&old))),
+        ..Change::of_dir(old, kind, path("slot"), None)
     }
 }
 
@@ -219,43 +233,57 @@ fn completed(n: usize) -> Verdict {
 
 /// All five actions done.
 fn story() -> Story {
+    let made = Change::of_dir(path("new dir"), Kind::MakeDir, path("slot"), None);
+    let changes = TOLD.iter().map(change);
     Story {
         run: run(),
-        ended: at(9),
-        duration_ms: 9000,
-        verdicts: (0..5).map(completed).collect(),
         undo: Some(Undo {
             id: uuid(99),
             created: at(1),
             expires: None,
-            changes: TOLD.iter().map(change).collect(),
-            directories: vec![path("new dir")],
+            changes: changes.chain([made]).collect(),
         }),
-        pipelines: Vec::new(),
-        rollback: Rollback::NotDone,
-        troubles: Vec::new(),
-        warnings: vec!["a note".to_owned()],
-        durability: Durability::Confirmed,
-        jail: Jail::Enforced,
-        preview: None,
+        end: Ending {
+            ended: at(9),
+            duration_ms: 9000,
+            verdicts: (0..5).map(completed).collect(),
+            warnings: vec!["a note".to_owned()],
+            durability: Durability::Confirmed,
+            ..Story::begun(run(), Jail::Enforced).end
+        },
     }
 }
 
 /// The second of three actions fails, and the third waits for it (001 §12.2).
 fn failing() -> Story {
     let failure = Failure::new(Fault::FileNotFound, "File not found");
-    Story {
-        verdicts: vec![
-            completed(0),
-            verdict(1, ActionEnd::Failed(failure)),
-            verdict(2, ActionEnd::Skipped("Dependency a002 failed".to_owned())),
-        ],
-        ..story()
-    }
+    let mut story = story();
+    story.end.verdicts = vec![
+        completed(0),
+        verdict(1, ActionEnd::Failed(failure)),
+        verdict(2, ActionEnd::Skipped("Dependency a002 failed".to_owned())),
+    ];
+    story
+}
+
+/// The reports of a story.
+struct Reports {
+    execution: Value,
+    change_log: Value,
+    manifest: Option<Manifest>,
 }
 
 fn told(story: &Story) -> Reports {
-    tell(story, &mut counting())
+    let (execution, change_log) = execution(story, &mut counting());
+    let manifest = story.undo.as_ref().map(|undo| {
+        let taken_back = taken_back(story, undo);
+        Manifest::of(&story.run, undo, taken_back.undone.iter(), false)
+    });
+    Reports {
+        execution,
+        change_log,
+        manifest,
+    }
 }
 
 fn trouble(fault: Fault) -> Trouble {
@@ -276,12 +304,9 @@ fn a_long_chain_that_was_not_tried_is_reported_in_one_pass() {
     };
     let mut story = story();
     story.undo = None;
-    story.verdicts = (0..20_000).map(verdict).collect();
+    story.end.verdicts = (0..20_000).map(verdict).collect();
     story.run.actions = (0..20_000).map(|n| (name(n), vec![name(n + 1)])).collect();
-    let reports = tell(&story, &mut || uuid(1));
+    let (report, _) = execution(&story, &mut || uuid(1));
     // The last waits for one that is not there.
-    assert_eq!(
-        reports.execution["errors"].as_array().unwrap().len(),
-        19_999
-    );
+    assert_eq!(report["errors"].as_array().unwrap().len(), 19_999);
 }

@@ -2,333 +2,231 @@
 
 use std::iter;
 
-use rustix::io::Errno;
+use uuid::Uuid;
 
 use crate::{
     plan::{
         Desk,
-        check::{After, Change, Original, Sink},
-        engine::{Entry, Origin},
-        files::{Attributes, Facts, FileError, Inherited, Kind, Root},
+        at::At,
+        change::{Change, Kind, Version},
+        check::Sink,
+        engine::Origin,
+        files::{self, FileError, Inherited, Root},
         limits::Limits,
-        model::{ActionId, ChangeKind},
+        model::ActionId,
+        planned::{After, Original, Planned},
         record::{ActionEnd, Verdict},
-        report::Point,
     },
-    task::{ActionType, Failure, RelPath},
+    task::{ActionType, Bounds, Failure, RelPath},
 };
 
-use super::{Told, backed_up, changed, original, unusable};
+use super::{changed, unusable};
+
+/// What is found of a change.
+pub(super) enum Standing {
+    /// Everything is as after the plan. The file as it is now; none if the plan deleted it.
+    AsAfter(Option<Box<Original>>),
+    /// Everything is as before the plan.
+    AsBefore,
+}
+
+/// Whether a change of a finished plan stands, or is taken back already. `Err`: others have changed the file since.
+pub(super) fn standing(change: &Change, root: &Root) -> Result<Standing, Failure> {
+    let (path, result) = (&change.path, change.result_path());
+    let here = original(root, result)?;
+    let there = match change.new_path() {
+        Some(_) => original(root, path)?,
+        None => None,
+    };
+    let is = |now: &Option<Original>, then: &Option<Version>| match (now, then) {
+        (None, None) => true,
+        (Some(now), Some(then)) => is_version(now, then),
+        _ => false,
+    };
+    let is_renamed = change.new_path().is_some();
+    if is(&here, &change.after) && there.is_none() {
+        return Ok(Standing::AsAfter(here.map(Box::new)));
+    }
+    let before = if is_renamed { &there } else { &here };
+    if is(before, &change.before) && (!is_renamed || here.is_none()) {
+        return Ok(Standing::AsBefore);
+    }
+    let what = match (&here, &change.after) {
+        (Some(_), None) => "a file exists there again",
+        (None, Some(_)) => "it no longer exists",
+        (Some(now), Some(then)) if now.version.sha256 == then.sha256 && there.is_none() => {
+            "its owner, permissions or extended attributes are different"
+        }
+        (Some(now), Some(then)) if now.version.sha256 != then.sha256 => "its content is different",
+        _ => return Err(changed(path, "a file exists there again")),
+    };
+    Err(changed(result, what))
+}
+
+/// Content, permissions, owner and extended attributes.
+fn is_version(now: &Original, then: &Version) -> bool {
+    let known = |version: &Version| (version.sha256.clone(), version.attributes.clone());
+    now.version.facts.kind == then.facts.kind && known(&now.version) == known(then)
+}
+
+fn original(root: &Root, path: &RelPath) -> Result<Option<Original>, Failure> {
+    let Some(facts) = root.look(path)? else {
+        return Ok(None);
+    };
+    if facts.bytes > Bounds::MAX_FILE_BYTES {
+        let what = "it is larger than any file that a plan can write";
+        return Err(changed(path, what));
+    }
+    let dir = root.parent(path)?;
+    if facts.mount != dir.mount()? {
+        return Err(changed(path, "a file is mounted there now"));
+    }
+    let read = Original::read(&dir, path.name(), &facts, Bounds::MAX_FILE_BYTES)?;
+    Ok(Some(read))
+}
 
 pub(super) struct Inverse<'a> {
-    point: &'a Point,
+    change: &'a Change,
     /// The file as it is now; `None` if the plan deleted it.
-    now: Option<Original>,
+    now: Option<Box<Original>>,
     /// The original; `None` if the plan created or renamed the file.
     then: Option<Original>,
-    later: Later,
-    /// The extended attributes of the backup are not those of the original.
-    backup_differs: bool,
     /// Directories that have to be made again, the outermost first.
     missing: Vec<RelPath>,
-    /// The mount that the file is or will be in.
     mount: u64,
-    /// What a new file inherits from the innermost directory that exists.
+    /// By what is made in the innermost directory that exists.
     inherited: Inherited,
     /// Its own, and those of the other changes that are undone with it: a later rollback keeps them together, too.
     actions: Vec<ActionId>,
 }
 
 impl<'a> Inverse<'a> {
-    /// Checks that the change can be undone without the loss of later changes. `all` are the checkpoints of the plan.
+    /// `together`: the other changes that an action made with this one.
     pub(super) fn of(
-        (point, all): (&'a Point, &[Point]),
-        told: &Told,
+        (change, now): (&'a Change, Option<Box<Original>>),
+        together: impl Iterator<Item = &'a Change>,
+        origin: Origin,
         root: &Root,
         limits: &Limits,
     ) -> Result<Self, Failure> {
-        let path = point.new_path.as_ref().unwrap_or(&point.file_path);
-        limits.admits(&point.file_path)?;
-        limits.admits(path)?;
-        let now = result(path, told, root)?;
-        match (&now, &point.result_hash) {
-            (None, None) => {}
-            (Some(now), Some(result)) if now.seen.sha256 == *result => {}
-            (Some(_), None) => return Err(changed(path, "a file exists there again")),
-            (None, Some(_)) => return Err(changed(path, "it no longer exists")),
-            (Some(_), Some(_)) => return Err(changed(path, "its content is different")),
+        for path in change.places() {
+            limits.admits(path)?;
         }
-        if point.new_path.is_some() && root.look(&point.file_path)?.is_some() {
-            return Err(changed(&point.file_path, "a file exists there again"));
-        }
-        let entries = &told.entries;
-        let pre = backed_up(point, entries);
-        let then = match (point.operation_to_reverse, &point.backup_location) {
-            (ChangeKind::Create | ChangeKind::Rename, _) | (_, None) => None,
-            (ChangeKind::Modify | ChangeKind::Delete, Some(backup)) => {
+        let then = match (&change.kind, &change.backup, &change.before) {
+            (Kind::Modify | Kind::Delete, Some(backup), Some(before)) => {
                 let then = original(root, backup)?
                     .ok_or_else(|| unusable(format!("the backup `{backup}` no longer exists")))?;
-                if Some(&then.seen.sha256) != point.original_hash.as_ref() {
+                if then.version.sha256 != before.sha256 {
                     return Err(unusable(format!(
                         "the backup `{backup}` does not contain the original any more: somebody wrote to it"
                     )));
                 }
-                let kept = then.seen.facts;
-                let facts = match (told.origin, pre.map(|pre| pre.facts)) {
-                    (_, None) => kept,
-                    // Somebody may have given the backup to another owner, or added permissions.
-                    (Origin::Here, Some(named)) => named,
-                    (Origin::Unproven(_), Some(named)) => {
-                        agreed(named, kept, now.as_ref().map(|now| now.seen.facts))
-                    }
+                // Somebody may have given the backup to another owner, or added permissions. A journal that others may have
+                // written says nothing about them.
+                let attributes = match origin {
+                    Origin::Here => then.attributes.owned_like(&before.facts),
+                    Origin::Unproven(_) => then.attributes,
                 };
-                let attributes = then.attributes.owned_like(&facts);
                 Some(Original { attributes, ..then })
             }
+            _ => None,
         };
         let mut nearest = None;
         let mut missing = Vec::new();
-        for dir in point.file_path.ancestors() {
+        for dir in change.path.ancestors() {
             match root.look(&dir)? {
-                Some(facts) if facts.kind == Kind::Dir => nearest = Some(dir),
+                Some(facts) if facts.kind == files::Kind::Dir => nearest = Some(dir),
                 Some(_) => return Err(changed(&dir, "it is no longer a directory")),
                 None => missing.push(dir),
             }
         }
-        let related = all.iter().filter(|other| point.is_half_of(other));
-        let others = related.clone().filter(|other| {
-            other.checkpoint_id != point.checkpoint_id && other.undone_at.is_none()
-        });
-        let actions = iter::once(point).chain(others).map(action).collect();
-        let later = match (&then, &now) {
-            (Some(then), _) => related.fold(Later::Nothing, |later, other| {
-                let path = other.new_path.as_ref().unwrap_or(&other.file_path);
-                // If a file cannot be read, its own inverse fails.
-                let found = original(root, path).ok().flatten();
-                match found.map(|found| found.attributes) {
-                    Some(found) if is_changed(&found, path, entries) => {
-                        let known = later.attributes().unwrap_or(&then.attributes);
-                        Later::Limits(known.clone().limited_to(&found))
-                    }
-                    Some(_) | None => later,
-                }
-            }),
-            (None, Some(now))
-                if point.new_path.is_some() && is_changed(&now.attributes, path, entries) =>
-            {
-                Later::Stays
-            }
-            (None, _) => Later::Nothing,
-        };
-        let was = pre.and_then(|pre| pre.attributes.as_ref());
-        let backup_differs =
-            (then.as_ref().zip(was)).is_some_and(|(then, was)| then.attributes.digest() != *was);
         let nearest = root.dir(nearest.as_ref())?;
         Ok(Self {
-            point,
             now,
             then,
-            later,
-            backup_differs,
             missing,
             mount: nearest.mount()?,
             inherited: Inherited::of(&nearest)?,
-            actions,
+            actions: iter::once(change).chain(together).map(action).collect(),
+            change,
         })
     }
 
     /// The action of the rollback that makes this change.
     pub(super) fn action(&self) -> ActionId {
-        action(self.point)
+        action(self.change)
+    }
+
+    pub(super) fn checkpoint(&self) -> Uuid {
+        self.change.checkpoint
     }
 
     pub(super) fn stage(&self, sink: &mut dyn Sink) -> Result<(), FileError> {
         for dir in &self.missing {
             sink.dir(dir, self.mount, &self.inherited)?;
         }
-        let path = &self.point.file_path;
-        let (path, after) = match (&self.point.new_path, &self.then) {
+        let path = &self.change.path;
+        let (path, after) = match (self.change.new_path(), &self.then) {
             (Some(new), _) => (new, After::Renamed { to: path }),
             (None, None) => (path, After::Deleted),
+            (None, Some(then)) if then.version.facts.kind == files::Kind::Link => {
+                let to = std::str::from_utf8(&then.bytes).unwrap_or_default();
+                (path, After::Linked { to })
+            }
             (None, Some(then)) => {
-                let attributes = self.later.attributes().unwrap_or(&then.attributes);
+                let attributes = then.attributes.clone();
                 let written = After::Written {
                     bytes: &then.bytes,
-                    attributes: attributes.clone().dated_like(&then.seen.facts),
+                    attributes: attributes.dated_like(&then.version.facts),
                     query: None,
                 };
                 (path, written)
             }
         };
-        sink.change(Change {
+        sink.change(Planned {
             actions: &self.actions,
             path,
-            before: self.now.as_ref(),
+            before: self.now.as_deref(),
             after,
             link: None,
             mount: self.mount,
         })
     }
 
-    /// The note about attributes that are not restored.
+    /// The note about a backup that is not as the original was.
     pub(super) fn note(&self) -> Option<String> {
-        let what = match (&self.later, self.backup_differs) {
-            (Later::Stays, _) => {
-                "its permissions, owner or attributes were changed after the plan; these changes stay"
-            }
-            (Later::Limits(_), _) => {
-                "permissions, owner or attributes were changed after the plan, of it or of a file that an action made of it; it \
-                 gets only permissions that it had before and has now, and the owner and the attributes from before the plan"
-            }
-            (Later::Nothing, true) => {
-                "its backup does not have the attributes of the original; the file gets the extended attributes of the backup, and, if the journal is foreign, at most its permissions"
-            }
-            (Later::Nothing, false) => return None,
-        };
-        Some(format!("{}: {what}.", self.point.file_path))
+        let then = self.then.as_ref()?;
+        let before = self.change.before.as_ref()?;
+        (!is_version(then, before)).then(|| {
+            format!(
+                "{}: its backup does not have the attributes of the original any more; the file gets the extended attributes of the backup.",
+                self.change.path
+            )
+        })
     }
 
     pub(super) fn verdict(&self, desk: Desk<'_>) -> Verdict {
-        let path = &self.point.file_path;
-        let (action_type, what, done) = match self.point.operation_to_reverse {
-            ChangeKind::Create => (ActionType::FileDelete, "Created file", "deleted"),
-            ChangeKind::Modify => (ActionType::FileModify, "File", "restored"),
-            ChangeKind::Delete => (ActionType::FileCreate, "Deleted file", "restored"),
-            ChangeKind::Rename => (ActionType::FileRename, "File", "renamed back"),
+        let path = &self.change.path;
+        let (action_type, what, done) = match self.change.kind {
+            Kind::Delete => (ActionType::FileCreate, "Deleted file", "restored"),
+            Kind::Rename { .. } => (ActionType::FileRename, "File", "renamed back"),
+            Kind::Modify => (ActionType::FileModify, "File", "restored"),
+            Kind::Create | Kind::MakeDir | Kind::RemoveDir => {
+                (ActionType::FileDelete, "Created file", "deleted")
+            }
         };
+        let now = At::from(&desk.host.now());
         Verdict {
             action: self.action(),
             action_type: Some(action_type),
             target: Some(path.to_string()),
-            began: desk.host.now(),
-            ended: desk.host.now(),
+            began: now.clone(),
+            ended: now,
             end: ActionEnd::Completed(format!("{what} '{path}' {done}")),
         }
     }
 }
 
-/// The file as it is now.
-fn result(path: &RelPath, told: &Told, root: &Root) -> Result<Option<Original>, Failure> {
-    let now = match original(root, path) {
-        Err(error) if error.errno == Errno::FBIG => {
-            let what = "it is larger than any file that a plan can write";
-            return Err(changed(path, what));
-        }
-        now => now?,
-    };
-    if let Some(now) = &now
-        && is_mounted(path, now, &told.entries, root)?
-    {
-        return Err(changed(path, "a file is mounted there now"));
-    }
-    Ok(now)
-}
-
-/// Whether a file was mounted at the path after the plan.
-pub(super) fn is_mounted(
-    path: &RelPath,
-    now: &Original,
-    entries: &[Entry],
-    root: &Root,
-) -> Result<bool, FileError> {
-    let in_place = |entry: &Entry| entry.path() == path && entry.is_in_place();
-    Ok(now.seen.mount != root.parent(path)?.mount()? && !entries.iter().any(in_place))
-}
-
-fn action(point: &Point) -> ActionId {
-    ActionId(point.checkpoint_id.to_string())
-}
-
-/// What becomes of permissions, owner and attributes that were changed after the plan.
-enum Later {
-    Nothing,
-    /// The file is renamed back as it is.
-    Stays,
-    /// The attributes of the original, with the permissions that it and the files of its actions have. The file at a path
-    /// may be another one than before the plan, so nothing else of it counts.
-    Limits(Attributes),
-}
-
-impl Later {
-    fn attributes(&self) -> Option<&Attributes> {
-        match self {
-            Self::Nothing | Self::Stays => None,
-            Self::Limits(attributes) => Some(attributes),
-        }
-    }
-}
-
-/// Whether a file no longer has the attributes with which the plan left it, by its journal.
-fn is_changed(attributes: &Attributes, path: &RelPath, entries: &[Entry]) -> bool {
-    let left = entries.iter().find_map(|entry| match entry {
-        Entry::Modify { path: at, post, .. } | Entry::Create { path: at, post, .. }
-            if at == path =>
-        {
-            post.attributes.as_ref()
-        }
-        Entry::Rename { to, pre, .. } if to == path => pre.attributes.as_ref(),
-        _ => None,
-    });
-    Some(&attributes.digest()) != left
-}
-
-/// The owner and permissions that a file gets if somebody else may have written the journal, or if a copy may have changed
-/// the backup: the permissions that both name, and the owner that the journal names if the backup, or the file as it is
-/// now, has this owner.
-fn agreed(named: Facts, kept: Facts, now: Option<Facts>) -> Facts {
-    let owner = |facts: Facts| (facts.uid, facts.gid);
-    let both = owner(named) == owner(kept);
-    let is_known = both || now.is_some_and(|now| owner(now) == owner(named));
-    let (uid, gid) = owner(if is_known { named } else { kept });
-    let bits = if both { 0o7777 } else { 0o0777 };
-    Facts {
-        uid,
-        gid,
-        mode: named.mode & kept.mode & bits,
-        ..kept
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_a_foreign_journal_a_file_gets_no_more_than_its_backup_and_the_journal_agree_on() {
-        let facts = |uid, mode| Facts {
-            kind: Kind::File,
-            dev: 1,
-            ino: 1,
-            bytes: 1,
-            mtime: 0,
-            mode,
-            uid,
-            gid: uid,
-            nlink: 1,
-        };
-        let given = |named, kept, now| {
-            let facts = agreed(named, kept, now);
-            (facts.uid, facts.mode)
-        };
-        let mine = facts(1000, 0o644);
-        assert_eq!(given(facts(1000, 0o600), mine, None), (1000, 0o600));
-        assert_eq!(
-            given(facts(1000, 0o4755), facts(1000, 0o4755), None),
-            (1000, 0o4755)
-        );
-        assert_eq!(given(facts(1000, 0o4755), mine, None), (1000, 0o644));
-        assert_eq!(
-            given(facts(0, 0o4755), facts(1000, 0o4755), Some(mine)),
-            (1000, 0o755)
-        );
-        let now = Some(facts(1234, 0o600));
-        assert_eq!(
-            given(facts(1234, 0o600), facts(0, 0o644), now),
-            (1234, 0o600)
-        );
-        assert_eq!(
-            given(facts(0, 0o4755), facts(1234, 0o4755), Some(facts(0, 0o755))),
-            (0, 0o755)
-        );
-    }
+fn action(change: &Change) -> ActionId {
+    ActionId(change.checkpoint.to_string())
 }

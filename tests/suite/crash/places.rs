@@ -169,45 +169,6 @@ fn slots(dir: &Path) -> impl Iterator<Item = PathBuf> {
     paths.filter(|path| path.to_str().unwrap().contains("/.oneact"))
 }
 
-/// The root directories of the two have the same inode number, and no birth time.
-#[test]
-fn another_volume_of_the_same_kind_is_not_that_of_the_plan() {
-    if is_refused() {
-        return;
-    }
-    let [ours, other] = [(); 2].map(|()| tested("two volumes", Mounted::disk(Kind::Ext2)));
-    let (Some(ours), Some(other)) = (ours, other) else {
-        return;
-    };
-    let task = approved(&json!([
-        create("a001", "other/b.txt", "two\n"),
-        replace("a002", "a.txt", "one", "eins"),
-    ]));
-    let mut open = 0;
-    for at_call in (1..).step_by(3) {
-        // A tree of its own for each kill: the reports of earlier kills would change the number of calls.
-        let lab = Lab::empty(memory());
-        lab.write("a.txt", "one\n");
-        fs::create_dir(lab.root.join("other")).unwrap();
-        let at = lab.root.join("other");
-        let _bound = Bound::new(&ours.path(), at.as_std_path(), "").unwrap();
-        let end = lab.run(&task, Fault::Kill(at_call));
-        if !end.killed {
-            break;
-        }
-        let covered = Bound::new(&other.path(), at.as_std_path(), "").unwrap();
-        open += u32::from(is_open_after_recovery(&lab));
-        drop(covered);
-        lab.settled("another volume");
-        let created = at.join("b.txt").exists();
-        assert_eq!(created, lab.read("a.txt") == "eins\n", "{at_call}");
-        if created {
-            break;
-        }
-    }
-    assert!(open > 1, "{open}");
-}
-
 /// Recovers while something is not mounted as it was. What a plan needs is not taken for undone: either the plan had
 /// changed nothing or was done, or it stays open, and no other plan begins (invariant 4, R-001-125).
 fn is_open_after_recovery(lab: &Lab) -> bool {
@@ -230,69 +191,6 @@ fn is_open_after_recovery(lab: &Lab) -> bool {
         fs::remove_file(lab.root.join("another.txt")).unwrap();
     }
     is_open
-}
-
-#[test]
-fn a_file_that_is_a_mount_point_is_written_in_place_and_the_report_says_so() {
-    if let Some(disk) = tested("a mount point", Mounted::memory("size=1m")) {
-        written_in_place(&disk.path(), "a bound file");
-    }
-}
-
-/// Nothing but the kernel's refusal to rename tells that it is one.
-#[test]
-fn so_is_a_mount_point_of_the_same_file_system() {
-    if tested("a mount point", as_root()).is_some() {
-        let beside = TempDir::with_prefix_in("oneact-disk-", memory()).unwrap();
-        written_in_place(beside.path(), "a bound file of the same file system");
-    }
-}
-
-fn written_in_place(disk: &Path, what: &str) {
-    let file = disk.join("config");
-    let made = || {
-        let lab = Lab::empty(memory());
-        lab.write("bound.txt", "nothing yet\n");
-        lab.write("a.txt", "one\n");
-        fs::write(&file, "port: 1\nrest: 2\n").unwrap();
-        let bound = Bound::new(&file, lab.root.join("bound.txt").as_std_path(), "").unwrap();
-        // As old as the tree.
-        lab.write("bound.txt", "port: 1\nrest: 2\n");
-        (lab, bound)
-    };
-    let task = approved(&json!([
-        replace("a001", "bound.txt", "port: 1", "port: 80"),
-        replace("a002", "a.txt", "one", "eins"),
-    ]));
-    let (lab, bound) = made();
-    let end = lab.run(&task, Fault::None);
-    end.succeeded(what);
-    assert_eq!(fs::read_to_string(&file).unwrap(), "port: 80\nrest: 2\n");
-    assert!(end.stdout.contains("in_place") || reports(&lab).contains("in_place"));
-    for edit in [
-        delete("a001", "bound.txt"),
-        rename("a001", "bound.txt", "moved.txt"),
-    ] {
-        let before = lab.tree();
-        let end = lab.run(&approved(&json!([edit])), Fault::None);
-        assert_ne!(end.exit, Some(0), "{what}");
-        assert!(end.stdout.contains("mount point"), "{}", end.stdout);
-        assert_eq!(lab.tree(), before, "{what}");
-    }
-    drop((bound, lab));
-    killed(made, &task, disk, what);
-}
-
-/// Everything that the reports of a plan say.
-fn reports(lab: &Lab) -> String {
-    let mut said = String::new();
-    let reports = lab.root.join("agent_outputs/reports");
-    for report in reports.read_dir_utf8().unwrap().flatten() {
-        for file in report.path().read_dir_utf8().unwrap().flatten() {
-            said += &fs::read_to_string(file.path()).unwrap_or_default();
-        }
-    }
-    said
 }
 
 #[test]

@@ -261,7 +261,7 @@ fn a_full_disk_behind_a_file_system_in_user_space_is_told_as_a_full_disk() {
 }
 
 /// sshfs tells times in seconds, so that a save in the same second has the same facts. Each rename waits, so that the time between
-/// the backup and the deletion is long. The plan is then undone, checked again, and performed on what was saved.
+/// the checkpoint and the deletion is long. The plan is then undone, checked again, and performed on what was saved.
 #[test]
 fn a_file_that_another_host_saves_before_it_is_deleted_is_not_lost() {
     if is_refused() {
@@ -273,14 +273,16 @@ fn a_file_that_another_host_saves_before_it_is_deleted_is_not_lost() {
     let lab = Lab::empty(&shown.path());
     lab.write("a.txt", "version 1\n");
     let there = shown.kept().join(lab.root.file_name().unwrap());
-    let backup = |there: &Path| {
+    let kept = |there: &Path, name: &str| {
         let mut reports = fs::read_dir(there.join("agent_outputs/reports"))
             .ok()?
             .flatten();
-        reports.find_map(|report| fs::read(report.path().join("backups/a.txt.bak")).ok())
+        reports.find_map(|report| fs::read(report.path().join(name)).ok())
     };
     let saver = thread::spawn(move || {
-        until("the backup is made", || backup(&there));
+        until("the checkpoint is made", || {
+            kept(&there, "rollback_manifest.json")
+        });
         let second = fs::metadata(there.join("a.txt")).unwrap().modified();
         let mut new = File::create(there.join("a.new")).unwrap();
         new.write_all(b"version 2\n").unwrap();
@@ -298,7 +300,7 @@ fn a_file_that_another_host_saves_before_it_is_deleted_is_not_lost() {
     let there = saver.join().unwrap();
     let saved = fs::read(there.join("a.txt"))
         .ok()
-        .or_else(|| backup(&there));
+        .or_else(|| kept(&there, "backups/a.txt.bak"));
     assert_eq!(
         saved.as_deref(),
         Some(b"version 2\n".as_slice()),

@@ -5,7 +5,7 @@ use crate::plan::{record::Undo, refused};
 
 /// A plan that failed so.
 fn story(fault: Fault, changed: Option<Rollback>) -> Story {
-    let now: jiff::Zoned = "2026-01-01T00:00:00+00:00[UTC]".parse().unwrap();
+    let now = At::from(jiff::Timestamp::UNIX_EPOCH);
     let run = Run {
         plan_id: "p".to_owned(),
         task_id: "t".to_owned(),
@@ -14,24 +14,22 @@ fn story(fault: Fault, changed: Option<Rollback>) -> Story {
         actions: Vec::new(),
     };
     let undo = Undo {
-        id: Uuid::nil(),
+        id: uuid::Uuid::nil(),
         created: now.clone(),
         expires: None,
         changes: Vec::new(),
-        directories: Vec::new(),
     };
     let failure = Failure::new(fault, "why");
-    Story {
-        undo: changed.is_some().then_some(undo),
-        rollback: changed.unwrap_or(Rollback::NotDone),
-        troubles: vec![Trouble { at: now, failure }],
-        ..Story::begun(run, Jail::Enforced)
-    }
+    let mut story = Story::begun(run, Jail::Enforced);
+    story.undo = changed.is_some().then_some(undo);
+    story.end.rollback = changed.unwrap_or(Rollback::NotDone);
+    story.end.troubles = vec![Trouble { at: now, failure }];
+    story
 }
 
 #[test]
 fn a_plans_end_is_a_runs_state_c_11() {
-    let now = || "2026-01-01T00:00:00+00:00[UTC]".parse().unwrap();
+    let now = || At::from(jiff::Timestamp::UNIX_EPOCH);
     let left = Vec::new;
     let done = || Rollback::Done {
         at: now(),
@@ -52,7 +50,7 @@ fn a_plans_end_is_a_runs_state_c_11() {
         (Fault::Stuck, Some(stuck()), State::Failed),
     ] {
         let story = story(fault, changed);
-        let failure = &story.troubles[0].failure;
+        let failure = &story.end.troubles[0].failure;
         assert_eq!(state(&story, Some(failure)), wanted, "{fault:?}");
     }
     let story = story(Fault::Internal, Some(Rollback::NotDone));

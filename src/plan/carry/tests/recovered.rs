@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use super::*;
 use crate::{
-    plan::{Fate, fate, rollback::rollback},
+    plan::{Fate, Settled, fate, recover, rollback::rollback},
     task::{Asker, PlanName, Reach, RollbackOrder, Sanction},
 };
 
@@ -77,10 +77,9 @@ fn a_journal_that_was_not_written_here_is_not_followed_and_no_file_is_said_to_ch
     fs::write(reports.join(".unfinished/hostile"), "{}").unwrap();
     // To look at what it names would fail.
     symlink("/", lab.root.join("link")).unwrap();
-    let entry = json!({"remove_dir": {"path": "link/x", "slot": "link/y"}});
     let lines = [
-        json!({"begin": {"version": 1, "operation": "op_1"}}),
-        json!({"ready": {"entries": vec![entry; 100]}}),
+        json!({"begin": {"version": 1, "operation": "op_1", "root": 1}}),
+        json!({"beside": "link/.oneact-hostile-0"}),
     ];
     let lines = lines.map(|line| {
         let sum = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC).checksum(line.to_string().as_bytes());
@@ -103,7 +102,7 @@ fn a_journal_that_was_not_written_here_is_not_followed_and_no_file_is_said_to_ch
     );
     // Nor is a journal read that is longer than any plan's.
     fs::write(reports.join("hostile/journal"), "\n").unwrap();
-    cut(&reports.join("hostile/journal"), 5 << 20);
+    cut(&reports.join("hostile/journal"), 17 << 20);
     let told = settled(&lab);
     assert!(told.told[0].contains("has no first record"), "{told:?}");
 }
@@ -139,26 +138,5 @@ fn a_rollback_gives_a_file_no_permission_and_no_owner_that_the_original_did_not_
             (0o640, before.uid(), before.gid())
         );
         assert_eq!(lab.read("a.txt"), "one\n");
-    }
-}
-
-/// The note is renamed to its place when it is whole: a crash before that leaves it under another name.
-#[test]
-fn a_note_that_was_never_finished_is_cleared_away_with_its_directory() {
-    let lab = Lab::new(&[("a.txt", "one\n")]);
-    let reports = lab.root.join("agent_outputs/reports");
-    fs::create_dir_all(reports.join("begun")).unwrap();
-    fs::create_dir_all(reports.join(".unfinished")).unwrap();
-    let marks = reports.join(".unfinished");
-    fs::write(marks.join(".begun.new"), "{").unwrap();
-    // No plan makes such names; they neither stop the recovery nor go.
-    for planted in ["..new", "...new", "....new"] {
-        fs::write(marks.join(planted), "").unwrap();
-    }
-    fs::create_dir(marks.join(".foo.new")).unwrap();
-    assert_eq!(settled(&lab), Settled::default());
-    assert!(!reports.join("begun").exists());
-    for planted in ["..new", "...new", "....new", ".foo.new"] {
-        assert!(marks.join(planted).exists(), "{planted}");
     }
 }

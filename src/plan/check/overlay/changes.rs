@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Entry, Now, Overlay};
 use crate::{
     plan::{
-        check::{After, Change, Original, Sink},
+        check::Sink,
         files::{Attributes, FileError, Inherited},
         model::Permissions,
+        planned::{After, Original, Planned},
     },
     task::{Failure, RelPath},
 };
@@ -66,7 +67,7 @@ impl<'a> Overlay<'a> {
         &'b self,
         path: &'b RelPath,
         renames: &'b Renames,
-    ) -> Result<Option<Change<'b>>, FileError> {
+    ) -> Result<Option<Planned<'b>>, FileError> {
         let Some(entry) = self.files.get(path) else {
             return Ok(None);
         };
@@ -90,7 +91,7 @@ impl<'a> Overlay<'a> {
                     return Ok(None);
                 }
                 if let Some(to) = &now.link {
-                    return Ok(Some(Change {
+                    return Ok(Some(Planned {
                         actions: &entry.actions,
                         path,
                         before,
@@ -107,7 +108,7 @@ impl<'a> Overlay<'a> {
                 }
             }
         };
-        Ok(Some(Change {
+        Ok(Some(Planned {
             actions: &entry.actions,
             path,
             before,
@@ -124,7 +125,7 @@ impl<'a> Overlay<'a> {
         for path in paths {
             if let Some((before, to)) = self.only_renamed(path)
                 && self.mount_of(path)? == self.mount_of(to)?
-                && self.nearest(to)?.gives_back(before.seen.facts.uid)?
+                && self.nearest(to)?.gives_back(before.version.facts.uid)?
             {
                 renames.insert(path.clone(), to.clone());
             }
@@ -169,7 +170,7 @@ impl<'a> Overlay<'a> {
 
     /// Whether the plan may leave an execute bit where it does. A file that has one may be changed, and moved from where
     /// the catalog protects such files, unless a new file takes the bit at the path that it leaves.
-    fn admit_executable(&self, change: &Change<'_>) -> Result<(), Failure> {
+    fn admit_executable(&self, change: &Planned<'_>) -> Result<(), Failure> {
         let executable = |mode: u32| mode & 0o111 != 0;
         let (path, came_from, mode) = match &change.after {
             After::Written { attributes, .. } => {
@@ -182,7 +183,7 @@ impl<'a> Overlay<'a> {
         };
         let origin = self.files.get(came_from);
         let before = origin.and_then(|origin| origin.before.as_ref());
-        let had = before.map(|before| before.seen.facts.mode);
+        let had = before.map(|before| before.version.facts.mode);
         let limits = &self.plan.limits;
         let new = origin.and_then(|origin| origin.now.as_ref());
         let new = new.filter(|new| new.origin.is_none() && new.mode.is_none_or(executable));

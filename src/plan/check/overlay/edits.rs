@@ -3,9 +3,9 @@
 use crate::{
     edit::{self, Budget, Draft, Edit, EditError, Edited, Patch},
     plan::{
-        check::Original,
         limits::Limits,
         model::{Action, ActionId, Operation},
+        planned::Original,
     },
     task::{Failure, RelPath},
 };
@@ -117,7 +117,7 @@ impl<'a> Now<'a> {
     /// Whether the plan leaves the permissions of the original.
     pub(super) fn keeps_mode(&self, before: &Original) -> bool {
         let mode = self.mode;
-        mode.is_none_or(|mode| mode == before.seen.facts.mode)
+        mode.is_none_or(|mode| mode == before.version.facts.mode)
     }
 
     pub(super) fn content<'b>(&'b self, original: &'b [u8]) -> &'b [u8] {

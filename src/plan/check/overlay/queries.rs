@@ -5,8 +5,9 @@ use crate::{
     host::RangeLock,
     plan::{
         check::{SqlPlaces, scratch_name},
-        engine::{Scratch, hash},
+        engine::Scratch,
         files::{Located, held_still},
+        hash::hash,
         model::{Access, Action, Order, Sql},
         sql::{self, Database, Engine, Input, Query, Results, Source},
     },

@@ -1,56 +1,66 @@
-//! The events of a plan, and the state that they lead to.
+//! The events of a plan, and what they say together.
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::{
     plan::{
-        engine::{entry::Entry, volumes::Volume},
+        at::At,
+        change::Change,
         files::Birth,
+        record::{Ending, Run, Undo},
     },
-    task::RelPath,
+    task::{RelPath, Sanction},
 };
 
-use super::VERSION;
+use super::{Origin, VERSION};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Event {
     /// The report directory was made. Nothing of the tree has changed.
-    Begin {
-        version: u32,
-        /// Journals of earlier versions have them here.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        entries: Vec<Entry>,
-        /// The run that applies the plan.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        operation: String,
-        /// Of the journal's own file; none where the file system keeps no birth times.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        birth: Option<Birth>,
-        /// The inode of the root; none in a journal of an earlier version.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        root: Option<u64>,
-        /// The preview hash of an approved plan, which may change protected files.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        approved: Option<String>,
-    },
-    /// Everything is staged. Nothing of the tree has changed.
-    Ready {
-        entries: Vec<Entry>,
-        /// Journals of earlier versions do not have them.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        volumes: Option<Vec<Volume>>,
-    },
-    /// From here on, the tree may have changed.
+    Begin(Begin),
+    /// The plan and its actions.
+    Run(Run),
+    /// A slot beside a file on another mount is about to be made.
+    Beside(RelPath),
+    /// The changes of a part are staged. When this record is on the disk, they may be made.
+    Ready(Undo),
+    /// These changes are begun. Where this record is lost, their slots may have been written in part.
     Apply,
     /// A pipeline is about to be started. It is not undone.
     Started(Started),
     /// It has ended: completed, or for this reason not.
     Ended { failure: Option<String> },
+    /// Nothing more is changed by the plan.
+    End { end: End, ending: Box<Ending> },
+    /// A rollback has put the files of these checkpoints back.
+    Undone { checkpoints: Vec<Uuid>, at: At },
+    /// The time of the backups was over, and they were removed.
+    Expired,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Begin {
+    pub(crate) version: u32,
+    /// The run that applies the plan.
+    pub(crate) operation: String,
+    /// Of the journal's own file; none where the file system keeps no birth times.
+    pub(crate) birth: Option<Birth>,
+    /// The inode of the root.
+    pub(crate) root: u64,
+    /// The preview hash of an approved plan, which may change protected files.
+    pub(crate) approved: Option<String>,
+}
+
+/// What a plan has left in the tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum End {
     /// Every change was made, and is on the disk.
     Done,
-    /// Every change is undone, except for files that others had changed. The `spared` slots and backups contain
-    /// what would otherwise be lost.
+    /// Every change is undone, except for files that others had changed. The `spared` slots and backups contain what would
+    /// otherwise be lost.
     RolledBack { spared: Vec<RelPath> },
     /// The plan ended before its first change.
     NothingChanged,
@@ -77,85 +87,103 @@ pub(crate) struct PipelineNote {
     pub(crate) end: Option<Result<(), String>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum State {
+    /// The journal says nothing.
     #[default]
     Empty,
-    /// Without entries, the changes are not staged yet.
-    Ready(Vec<Entry>),
-    Applying(Vec<Entry>),
-    /// A later part is staged. The changes of the first `begun` entries are made.
-    Further {
-        entries: Vec<Entry>,
-        begun: usize,
-    },
-    Done(Vec<Entry>),
-    /// `spared` are the slots and backups that contain what would otherwise be lost. Without entries, nothing had been
-    /// changed.
-    RolledBack {
-        entries: Vec<Entry>,
-        spared: Vec<RelPath>,
-    },
-    /// Written by a later version of this program.
+    /// No change is staged yet.
+    Begun,
+    /// Changes may have been made.
+    Ready,
+    Done,
+    RolledBack,
+    /// The plan ended before its first change.
+    NothingChanged,
+    /// Written by a later version of this program, or damaged.
     Foreign,
 }
 
-impl State {
-    /// The state after an event. An event that does not fit the state changes nothing.
-    pub(crate) fn next(self, event: Event) -> Self {
-        match (self, event) {
-            (_, Event::Begin { version, .. }) if version != VERSION => Self::Foreign,
-            (Self::Empty, Event::Begin { entries, .. }) => Self::Ready(entries),
-            (Self::Ready(before), Event::Ready { entries, .. }) if before.is_empty() => {
-                Self::Ready(entries)
-            }
-            (Self::Applying(mut entries), Event::Ready { entries: more, .. }) => {
-                let begun = entries.len();
-                entries.extend(more);
-                Self::Further { entries, begun }
-            }
-            (Self::Ready(entries) | Self::Further { entries, .. }, Event::Apply) => {
-                Self::Applying(entries)
-            }
-            (Self::Applying(entries), Event::Done) => Self::Done(entries),
-            (
-                Self::Ready(entries) | Self::Applying(entries) | Self::Further { entries, .. },
-                Event::RolledBack { spared },
-            ) => Self::RolledBack { entries, spared },
-            (Self::Ready(_), Event::NothingChanged) => Self::RolledBack {
-                entries: Vec::new(),
-                spared: Vec::new(),
-            },
-            (state, _) => state,
-        }
-    }
+/// What the events of a journal say together.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Account {
+    pub(crate) state: State,
+    pub(crate) origin: Origin,
+    /// The run that applies the plan.
+    pub(crate) operation: String,
+    /// What a person approved. Only a journal that was written here can say so.
+    pub(crate) sanction: Sanction,
+    pub(crate) run: Option<Run>,
+    /// The changes of all parts.
+    pub(crate) undo: Option<Undo>,
+    /// How many of the changes were begun.
+    pub(crate) begun: usize,
+    /// Slots beside files on other mounts.
+    pub(crate) beside: Vec<RelPath>,
+    /// What a rollback left because it contains what would otherwise be lost.
+    pub(crate) spared: Vec<RelPath>,
+    /// In the order in which they were started.
+    pub(crate) pipelines: Vec<PipelineNote>,
+    pub(crate) ending: Option<Ending>,
+    /// The checkpoints that rollbacks have put back, and when.
+    pub(crate) undone: Vec<(Uuid, At)>,
+    pub(crate) has_expired: bool,
+}
 
-    pub(crate) fn entries(&self) -> &[Entry] {
-        match self {
-            Self::Ready(entries)
-            | Self::Applying(entries)
-            | Self::Further { entries, .. }
-            | Self::Done(entries)
-            | Self::RolledBack { entries, .. } => entries,
-            Self::Empty | Self::Foreign => &[],
-        }
-    }
-
-    /// Of how many entries the changes may have been made.
-    pub(crate) fn begun(&self) -> usize {
-        match self {
-            Self::Applying(entries) => entries.len(),
-            Self::Further { begun, .. } => *begun,
-            _ => 0,
-        }
+impl Account {
+    pub(crate) fn changes(&self) -> &[Change] {
+        self.undo.as_ref().map_or(&[], |undo| &undo.changes)
     }
 
     /// Whether changes may have been made that the journal records neither as kept nor as undone.
     pub(crate) fn is_under_way(&self) -> bool {
-        match self {
-            Self::Ready(entries) | Self::Applying(entries) => !entries.is_empty(),
-            Self::Further { .. } => true,
-            Self::Empty | Self::Done(_) | Self::RolledBack { .. } | Self::Foreign => false,
+        self.state == State::Ready
+    }
+
+    /// Takes in the next event. One that does not fit the state changes nothing.
+    pub(super) fn heed(&mut self, event: Event) {
+        match (self.state, event) {
+            (_, Event::Begin(begin)) if begin.version != VERSION => self.state = State::Foreign,
+            (State::Empty, Event::Begin(begin)) => {
+                self.state = State::Begun;
+                self.operation = begin.operation;
+            }
+            (State::Begun, Event::Run(run)) => self.run = Some(run),
+            (State::Begun | State::Ready, Event::Beside(slot)) => self.beside.push(slot),
+            (State::Begun | State::Ready, Event::Ready(part)) => {
+                self.state = State::Ready;
+                match &mut self.undo {
+                    Some(undo) => undo.changes.extend(part.changes),
+                    None => self.undo = Some(part),
+                }
+            }
+            (State::Ready, Event::Apply) => self.begun = self.changes().len(),
+            (State::Ready, Event::Started(started)) => {
+                let end = None;
+                self.pipelines.push(PipelineNote { started, end });
+            }
+            (State::Ready, Event::Ended { failure }) => {
+                if let Some(last) = self.pipelines.last_mut() {
+                    last.end = Some(failure.map_or(Ok(()), Err));
+                }
+            }
+            (State::Begun | State::Ready, Event::End { end, ending }) => {
+                self.ending = Some(*ending);
+                self.state = match end {
+                    End::Done => State::Done,
+                    End::NothingChanged => State::NothingChanged,
+                    End::RolledBack { spared } => {
+                        self.spared = spared;
+                        State::RolledBack
+                    }
+                };
+            }
+            (State::Done, Event::Undone { checkpoints, at }) => {
+                let new = checkpoints.into_iter().map(|id| (id, at.clone()));
+                self.undone.extend(new);
+            }
+            (State::Done, Event::Expired) => self.has_expired = true,
+            _ => {}
         }
     }
 }

@@ -1,25 +1,69 @@
 //! Journals that are whole, torn, moved and forged.
 
-use super::{
-    super::entry::{Post, Pre, Way},
-    *,
-};
+use super::*;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::{
-    plan::files::{Facts, Kind},
+    plan::{
+        at::At,
+        change::{Change, Kind, Version},
+        files::{Facts, Root},
+        record::{Jail, Story},
+    },
     task::{RelPath, Sanction},
 };
 
-fn begun() -> Event {
-    Event::Begin {
-        version: VERSION,
-        entries: Vec::new(),
+fn begun_with(birth: Option<Birth>, version: u32) -> Event {
+    Event::Begin(Begin {
+        version,
         operation: String::new(),
-        birth: None,
-        root: None,
+        birth,
+        root: 1,
         approved: None,
+    })
+}
+
+fn begun() -> Event {
+    begun_with(None, VERSION)
+}
+
+fn run() -> Run {
+    Run {
+        plan_id: "p".to_owned(),
+        task_id: "t".to_owned(),
+        directory: RelPath::parse("agent_outputs/reports/r").unwrap(),
+        began: at(),
+        actions: Vec::new(),
     }
+}
+
+fn at() -> At {
+    At::from(jiff::Timestamp::UNIX_EPOCH)
+}
+
+fn part(changes: Vec<Change>) -> Undo {
+    Undo {
+        id: uuid::Uuid::nil(),
+        created: at(),
+        expires: None,
+        changes,
+    }
+}
+
+fn removed(name: &str) -> Change {
+    let path = |name: &str| RelPath::parse(name).unwrap();
+    Change::of_dir(path(name), Kind::RemoveDir, path("s"), None)
+}
+
+fn ended(end: End) -> Event {
+    let ending = Box::new(Story::begun(run(), Jail::Enforced).end);
+    Event::End { end, ending }
+}
+
+fn of(events: &[Event]) -> Account {
+    let mut account = Account::default();
+    events.iter().cloned().for_each(|event| account.heed(event));
+    account
 }
 
 fn state(bytes: &[u8]) -> State {
@@ -28,27 +72,26 @@ fn state(bytes: &[u8]) -> State {
 
 #[test]
 fn a_torn_tail_says_nothing() {
-    let whole = [line(&begun()), line(&Event::Apply), line(&Event::Done)].concat();
-    let before_done = whole.len() - line(&Event::Done).len();
+    let ready = Event::Ready(part(vec![removed("a")]));
+    let done = ended(End::Done);
+    let whole = [line(&begun()), line(&ready), line(&done)].concat();
+    let before_done = whole.len() - line(&done).len();
     for cut in before_done..whole.len() {
         let mut torn = whole.get(..cut).unwrap().to_vec();
         torn.resize(whole.len() + 100, 0);
         let (account, length) = read(&torn, Err(Anonymous::NoBirthTimes), 1);
-        assert_eq!(
-            (account.state, length),
-            (State::Applying(Vec::new()), before_done as u64),
-            "{cut}"
-        );
+        let found = (account.state, length);
+        assert_eq!(found, (State::Ready, before_done as u64), "{cut}");
     }
-    assert_eq!(state(&whole), State::Done(Vec::new()));
+    assert_eq!(state(&whole), State::Done);
 }
 
 #[test]
-fn every_kind_of_entry_is_read_as_it_was_written() {
+fn every_kind_of_change_is_read_as_it_was_written() {
     let path = |name: &str| RelPath::parse(name).unwrap();
-    let pre = Pre {
+    let version = Version {
         facts: Facts {
-            kind: Kind::File,
+            kind: crate::plan::files::Kind::File,
             dev: u64::MAX,
             ino: 1 << 60,
             bytes: 3,
@@ -57,130 +100,94 @@ fn every_kind_of_entry_is_read_as_it_was_written() {
             uid: 0,
             gid: u32::MAX,
             nlink: 1,
+            mount: 0,
+            is_locked: false,
         },
         sha256: "00".to_owned(),
-        backup: path("backups/a.bak"),
-        attributes: None,
+        attributes: String::new(),
     };
-    let post = Post {
-        ino: 2,
-        bytes: 4,
-        sha256: "11".to_owned(),
-        attributes: None,
-    };
-    let entries = vec![
-        Entry::MakeDir {
-            path: path("d"),
-            slot: path("s/0"),
-            ino: 9,
-        },
-        Entry::Create {
-            path: path("d/a"),
-            slot: path("s/1"),
-            post: post.clone(),
-        },
-        Entry::Modify {
-            path: path("b"),
-            slot: path("s/2"),
-            pre: pre.clone(),
-            post,
-            way: Way::InPlace,
-        },
-        Entry::Delete {
-            path: path("c"),
-            slot: path("s/3"),
-            pre: pre.clone(),
-        },
-        Entry::Rename {
-            path: path("e"),
-            to: path("f"),
-            pre,
-        },
+    let kinds = [
+        Kind::MakeDir,
+        Kind::RemoveDir,
+        Kind::Create,
+        Kind::Modify,
+        Kind::Delete,
+        Kind::Rename { to: path("f") },
     ];
-    let begin = Event::Begin {
-        version: VERSION,
-        entries: entries.clone(),
-        operation: "op_1".to_owned(),
-        birth: None,
-        root: None,
-        approved: None,
+    let change = |kind| Change {
+        before: Some(version.clone()),
+        after: Some(version.clone()),
+        backup: Some(path("backups/a.bak")),
+        degraded: vec!["owner".to_owned()],
+        ..Change::of_dir(path("d/a"), kind, path("s/0"), None)
     };
-    assert_eq!(state(&line(&begin)), State::Ready(entries));
+    let undo = part(kinds.map(change).to_vec());
+    let lines = [line(&begun()), line(&Event::Ready(undo.clone()))].concat();
+    let (account, _) = read(&lines, Err(Anonymous::NoBirthTimes), 1);
+    assert_eq!(account.undo, Some(undo));
 }
 
 #[test]
 fn a_damaged_line_ends_the_journal() {
-    let mut bytes = [line(&begun()), line(&Event::Apply)].concat();
+    let mut bytes = [line(&begun()), line(&Event::Run(run()))].concat();
     let last = bytes.len() - 3;
     *bytes.get_mut(last).unwrap() ^= 1;
-    assert_eq!(state(&bytes), State::Ready(Vec::new()));
+    assert_eq!(state(&bytes), State::Begun);
 }
 
 #[test]
 fn a_journal_without_its_beginning_is_not_taken_for_an_empty_one() {
-    let mut bytes = [line(&begun()), line(&Event::Apply)].concat();
+    let mut bytes = [line(&begun()), line(&Event::Run(run()))].concat();
     *bytes.get_mut(12).unwrap() ^= 1;
     assert_eq!(state(&bytes), State::Foreign);
 }
 
 #[test]
-fn entries_are_made_ready_once() {
-    let ready = |name: &str| Event::Ready {
-        volumes: None,
-        entries: vec![Entry::RemoveDir {
-            path: RelPath::parse(name).unwrap(),
-            slot: RelPath::parse("s").unwrap(),
-        }],
-    };
-    let one = State::Empty.next(begun()).next(ready("a"));
-    assert_ne!(one, State::Ready(Vec::new()));
-    assert_eq!(one.clone().next(ready("b")), one);
+fn each_part_adds_its_changes_and_the_begun_ones_are_known() {
+    let ready = |name: &str| Event::Ready(part(vec![removed(name)]));
+    let first = of(&[begun(), ready("a")]);
+    assert_eq!((first.changes().len(), first.begun), (1, 0));
+    let second = of(&[begun(), ready("a"), Event::Apply, ready("b")]);
+    assert_eq!((second.changes().len(), second.begun), (2, 1));
 }
 
 #[test]
 fn no_event_leads_out_of_an_end() {
-    let undone = Event::RolledBack { spared: Vec::new() };
-    let unchanged = Event::NothingChanged;
-    for event in [begun(), Event::Apply, Event::Done, undone, unchanged] {
-        for end in [
-            State::Done(Vec::new()),
-            State::RolledBack {
-                entries: Vec::new(),
-                spared: Vec::new(),
-            },
-        ] {
-            assert_eq!(end.clone().next(event.clone()), end);
+    let undone = End::RolledBack { spared: Vec::new() };
+    let ends = [End::Done, undone, End::NothingChanged].map(ended);
+    for end in &ends {
+        let before = of(&[begun(), end.clone()]);
+        for event in [begun(), Event::Apply, Event::Ready(part(Vec::new()))]
+            .iter()
+            .chain(&ends)
+        {
+            assert_eq!(of(&[begun(), end.clone(), event.clone()]), before);
         }
     }
-    assert_eq!(State::Empty.next(Event::Apply), State::Empty);
-    let applying = State::Applying(Vec::new());
-    assert_eq!(applying.clone().next(Event::NothingChanged), applying);
+    assert_eq!(of(&[Event::Apply]).state, State::Empty);
+}
+
+#[test]
+fn what_a_rollback_put_back_stands_in_the_journal_of_the_plan() {
+    let checkpoints = vec![uuid::Uuid::max()];
+    let undone = Event::Undone {
+        checkpoints,
+        at: at(),
+    };
+    let account = of(&[begun(), ended(End::Done), undone, Event::Expired]);
+    assert_eq!(account.undone, [(uuid::Uuid::max(), at())]);
+    assert!(account.has_expired);
 }
 
 #[test]
 fn a_journal_of_a_later_version_is_not_read() {
-    let event = Event::Begin {
-        version: VERSION + 1,
-        entries: Vec::new(),
-        operation: String::new(),
-        birth: None,
-        root: None,
-        approved: None,
-    };
-    assert_eq!(State::Empty.next(event), State::Foreign);
+    assert_eq!(of(&[begun_with(None, VERSION + 1)]).state, State::Foreign);
 }
 
 #[test]
 fn only_the_file_that_the_first_record_names_is_believed() {
     let birth = |ino, born| Birth { ino, born };
-    let begun = |birth| Event::Begin {
-        version: VERSION,
-        entries: Vec::new(),
-        operation: String::new(),
-        birth,
-        root: Some(1),
-        approved: None,
-    };
+    let begun = |birth| begun_with(birth, VERSION);
     let origin = |lines: &[u8], own| read(lines, own, 1).0.origin;
     let ours = line(&begun(Some(birth(7, 9))));
     assert_eq!(origin(&ours, Ok(birth(7, 9))), Origin::Here);
@@ -212,7 +219,7 @@ fn a_journal_names_its_own_file_and_its_copy_does_not() {
     let path = camino::Utf8Path::from_path(keep.path()).unwrap();
     let root = Root::open(path).unwrap();
     let dir = root.dir(None).unwrap();
-    drop(Journal::begin(&dir, "op_1", &Sanction::None).unwrap());
+    drop(Journal::begin(&dir, "op_1", &Sanction::None, run()).unwrap());
     if Birth::of(&dir.open(JOURNAL).unwrap().0).unwrap().is_err() {
         return; // A file system without birth times.
     }
@@ -278,7 +285,7 @@ fn a_journal_that_was_moved_to_another_root_is_not_its_own() {
     };
     let (one, two) = (root("one"), root("two"));
     let dir = one.dir(None).unwrap();
-    drop(Journal::begin(&dir, "op_1", &Sanction::None).unwrap());
+    drop(Journal::begin(&dir, "op_1", &Sanction::None, run()).unwrap());
     if Birth::of(&dir.open(JOURNAL).unwrap().0).unwrap().is_err() {
         return; // A file system without birth times.
     }
@@ -299,7 +306,7 @@ fn a_journal_of_another_user_or_that_others_may_write_to_is_not_believed() {
     let path = camino::Utf8Path::from_path(keep.path()).unwrap();
     let root = Root::open(path).unwrap();
     let dir = root.dir(None).unwrap();
-    drop(Journal::begin(&dir, "op_1", &Sanction::None).unwrap());
+    drop(Journal::begin(&dir, "op_1", &Sanction::None, run()).unwrap());
     if Birth::of(&dir.open(JOURNAL).unwrap().0).unwrap().is_err() {
         return; // A file system without birth times.
     }
@@ -339,15 +346,13 @@ fn a_journal_that_could_not_be_read_again_is_not_written() {
     let place = tempfile::tempdir().unwrap();
     let root = Root::open(place.path().try_into().unwrap()).unwrap();
     let dir = root.dir(None).unwrap();
-    let mut journal = Journal::begin(&dir, "op_1", &Sanction::None).unwrap();
-    let entry = Entry::RemoveDir {
-        path: RelPath::parse(&"dir".repeat(60)).unwrap(),
-        slot: RelPath::parse("slot").unwrap(),
-    };
+    let mut journal = Journal::begin(&dir, "op_1", &Sanction::None, run()).unwrap();
+    let change = removed(&"dir".repeat(60));
     let before = account(&dir).unwrap();
-    let failed = journal.ready(&dir, &vec![entry.clone(); 20_000]);
+    let failed = journal.ready(&dir, part(vec![change.clone(); 60_000]), 0);
     assert!(matches!(failed, Err(NotReady::TooLong)));
     assert_eq!(account(&dir).unwrap(), before);
-    journal.ready(&dir, &vec![entry; 10_000]).unwrap();
-    assert!(account(&dir).unwrap().state.is_under_way());
+    let part = part(vec![change; 10_000]);
+    journal.ready(&dir, part, 0).unwrap();
+    assert!(account(&dir).unwrap().is_under_way());
 }

@@ -2,48 +2,22 @@
 
 use super::*;
 
-/// A change of `file` that was made, with its original in a slot and in a backup.
-fn made(place: &Place, modify: Change) -> Entry {
+/// A change of `file` that was made, with its original in a slot, and a copy in its backup.
+fn made(place: &Place, kind: Kind) -> Change {
     let at = |name: &str| place.path.join(name);
     fs::write(at("file"), "old").unwrap();
-    let facts = place.root.look(&path("file")).unwrap().unwrap();
-    let pre = Pre {
-        facts,
-        sha256: super::super::hash(b"old"),
-        backup: path("file.bak"),
-        attributes: None,
-    };
-    fs::hard_link(at("file"), at("file.bak")).unwrap();
-    let entry = match modify {
-        Change::Deleted => Entry::Delete {
-            path: path("file"),
-            slot: path("slot"),
-            pre,
-        },
-        Change::Modified => {
+    fs::copy(at("file"), at("file.bak")).unwrap();
+    let before = version(place, "file");
+    let after = match kind {
+        Kind::Modify => {
             fs::write(at("slot"), "new").unwrap();
-            Entry::Modify {
-                path: path("file"),
-                slot: path("slot"),
-                pre,
-                post: Post {
-                    ino: fs::metadata(at("slot")).unwrap().ino(),
-                    bytes: 3,
-                    sha256: super::super::hash(b"new"),
-                    attributes: None,
-                },
-                way: Way::Exchange,
-            }
+            Some(version(place, "slot"))
         }
+        _ => None,
     };
-    make(place, &entry);
-    entry
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Change {
-    Modified,
-    Deleted,
+    let made = change(kind, ["file", "slot"], Some(before), after);
+    make(place, &made);
+    made
 }
 
 /// What somebody puts in the place of an original, whose time they can set.
@@ -80,7 +54,7 @@ enum Planted {
 #[test]
 fn nothing_but_the_original_is_put_back_and_what_is_in_its_place_is_kept() {
     use Planted::{Exchanged, Gone, Link, Nothing, Written};
-    for change in [Change::Modified, Change::Deleted] {
+    for kind in [Kind::Modify, Kind::Delete] {
         for (in_slot, in_backup, restored) in [
             (Nothing, Nothing, true),
             (Nothing, Gone, true),
@@ -88,15 +62,15 @@ fn nothing_but_the_original_is_put_back_and_what_is_in_its_place_is_kept() {
             (Gone, Nothing, true),
             (Exchanged, Nothing, true),
             (Link, Nothing, true),
-            // The backup is another name of the same file.
-            (Written, Nothing, false),
+            (Written, Nothing, true),
+            (Written, Gone, false),
             (Exchanged, Exchanged, false),
             (Gone, Exchanged, false),
             (Gone, Link, false),
             (Link, Link, false),
         ] {
             let place = place();
-            let entry = made(&place, change);
+            let entry = made(&place, kind.clone());
             plant(&place.path.join("slot"), in_slot);
             plant(&place.path.join("file.bak"), in_backup);
             let undone = undo(&place.root, &entry).unwrap();
@@ -106,10 +80,7 @@ fn nothing_but_the_original_is_put_back_and_what_is_in_its_place_is_kept() {
                 let plain = fs::symlink_metadata(&at).is_ok_and(|facts| facts.is_file());
                 plain.then(|| fs::read_to_string(at).unwrap())
             };
-            let left = match change {
-                Change::Modified => Some("new"),
-                Change::Deleted => None,
-            };
+            let left = (kind == Kind::Modify).then_some("new");
             let wanted = if restored { Some("old") } else { left };
             assert_eq!(text("file").as_deref(), wanted, "{told}");
             // Whatever was found in the slot is kept: the caller removes nothing about which there is a conflict.
@@ -126,7 +97,7 @@ fn nothing_but_the_original_is_put_back_and_what_is_in_its_place_is_kept() {
 #[test]
 fn a_second_name_of_the_new_content_in_the_slot_does_not_hide_that_a_file_was_changed() {
     let place = place();
-    let entry = made(&place, Change::Modified);
+    let entry = made(&place, Kind::Modify);
     let at = |name: &str| place.path.join(name);
     fs::remove_file(at("slot")).unwrap();
     fs::hard_link(at("file"), at("slot")).unwrap();
@@ -135,57 +106,13 @@ fn a_second_name_of_the_new_content_in_the_slot_does_not_hide_that_a_file_was_ch
 }
 
 #[test]
-fn a_backup_that_somebody_wrote_to_is_not_written_over_a_file() {
-    let place = place();
-    let Entry::Modify {
-        path,
-        slot,
-        mut pre,
-        post,
-        ..
-    } = made(&place, Change::Modified)
-    else {
-        unreachable!()
-    };
-    // As at a mount point: the same file, with the new content.
-    fs::write(place.path.join("file"), "new").unwrap();
-    fs::remove_file(place.path.join("file.bak")).unwrap();
-    fs::write(place.path.join("file.bak"), "bad").unwrap();
-    fs::write(place.path.join("slot"), "new").unwrap();
-    pre.facts.ino = fs::metadata(place.path.join("file")).unwrap().ino();
-    let entry = Entry::Modify {
-        path,
-        slot,
-        pre,
-        post,
-        way: Way::InPlace,
-    };
-    let undone = undo(&place.root, &entry).unwrap();
-    assert!(undone.is_some(), "{undone:?}");
-    let now = fs::read_to_string(place.path.join("file")).unwrap();
-    assert_eq!(now, "new");
-}
-
-#[test]
 fn a_file_that_stands_in_the_place_of_a_renamed_one_is_a_conflict_unless_it_is_the_original() {
     let place = place();
     fs::write(place.path.join("a"), "old").unwrap();
-    let pre = Pre {
-        facts: place.root.look(&path("a")).unwrap().unwrap(),
-        sha256: super::super::hash(b"old"),
-        backup: path("a.bak"),
-        attributes: None,
-    };
-    let rename = Entry::Rename {
-        path: path("a"),
-        to: path("c"),
-        pre: pre.clone(),
-    };
-    let delete = Entry::Delete {
-        path: path("a"),
-        slot: path("slot"),
-        pre,
-    };
+    let before = Some(version(&place, "a"));
+    let renamed = Kind::Rename { to: path("c") };
+    let rename = change(renamed, ["a", "slot"], before.clone(), before.clone());
+    let delete = change(Kind::Delete, ["a", "slot"], before, None);
     // Its inode stays in use.
     fs::hard_link(place.path.join("a"), place.path.join("kept")).unwrap();
     for (saved, conflict) in [("old", false), ("new", true)] {
@@ -204,10 +131,7 @@ fn a_directory_into_which_somebody_put_files_is_not_put_back_with_them() {
     let place = place();
     fs::create_dir(place.path.join("slot")).unwrap();
     fs::write(place.path.join("slot/catalog.toml"), "theirs").unwrap();
-    let entry = Entry::RemoveDir {
-        path: path("dir"),
-        slot: path("slot"),
-    };
+    let entry = Change::of_dir(path("dir"), Kind::RemoveDir, path("slot"), None);
     assert!(undo(&place.root, &entry).unwrap().is_some());
     assert_eq!(fs::read_dir(place.path.join("dir")).unwrap().count(), 0);
     assert!(place.path.join("slot/catalog.toml").exists());
@@ -217,19 +141,10 @@ fn a_directory_into_which_somebody_put_files_is_not_put_back_with_them() {
 fn a_copy_with_more_permissions_than_the_original_is_not_put_back() {
     let place = place();
     fs::write(place.path.join("slot"), "old").unwrap();
-    let pre = Pre {
-        facts: place.root.look(&path("slot")).unwrap().unwrap(),
-        sha256: super::super::hash(b"old"),
-        backup: path("a.bak"),
-        attributes: None,
-    };
+    let before = version(&place, "slot");
     let more = std::os::unix::fs::PermissionsExt::from_mode(0o4755);
     fs::set_permissions(place.path.join("slot"), more).unwrap();
-    let entry = Entry::Delete {
-        path: path("a"),
-        slot: path("slot"),
-        pre,
-    };
+    let entry = change(Kind::Delete, ["a", "slot"], Some(before), None);
     assert!(undo(&place.root, &entry).unwrap().is_some());
     assert!(!place.path.join("a").exists());
 }
@@ -242,40 +157,24 @@ fn an_inode_number_does_not_make_a_file_the_original() {
         let at = |name: &str| place.path.join(name);
         // What somebody put there. The file system gave it the number of the original, which it had removed.
         fs::write(at("file"), "other").unwrap();
-        let facts = place.root.look(&path("file")).unwrap().unwrap();
+        let mut before = version(&place, "file");
         fs::write(at("file.bak"), "old").unwrap();
         fs::write(at("slot"), "new").unwrap();
-        let pre = Pre {
-            facts: crate::plan::files::Facts { bytes: 3, ..facts },
-            sha256: super::super::hash(b"old"),
-            backup: path("file.bak"),
-            attributes: None,
-        };
-        let file = path("file");
+        before.facts.bytes = 3;
+        before.sha256 = crate::plan::hash::hash(b"old");
+        let before = Some(before);
         let entry = match kind {
-            "delete" => Entry::Delete {
-                path: file,
-                slot: path("gone"),
-                pre,
-            },
-            "rename" => Entry::Rename {
-                path: file,
-                to: path("gone"),
-                pre,
-            },
-            _ => Entry::Modify {
-                path: file,
+            "delete" => change(Kind::Delete, ["file", "gone"], before, None),
+            "rename" => {
+                let kind = Kind::Rename { to: path("gone") };
+                change(kind, ["file", "kept"], before.clone(), before)
+            }
+            _ => {
+                let after = Some(version(&place, "slot"));
                 // Of the second, the new content was moved back to its slot.
-                slot: path(if kind == "modify" { "gone" } else { "slot" }),
-                pre,
-                post: Post {
-                    ino: fs::metadata(at("slot")).unwrap().ino(),
-                    bytes: 3,
-                    sha256: super::super::hash(b"new"),
-                    attributes: None,
-                },
-                way: Way::Exchange,
-            },
+                let slot = if kind == "modify" { "gone" } else { "slot" };
+                change(Kind::Modify, ["file", slot], before, after)
+            }
         };
         let undone = undo(&place.root, &entry).unwrap();
         let told = undone.unwrap_or_else(|| panic!("{kind}")).to_string();
@@ -289,19 +188,11 @@ fn a_renamed_file_that_somebody_wrote_to_stays_and_its_original_comes_back() {
     let place = place();
     let at = |name: &str| place.path.join(name);
     fs::write(at("c"), "old").unwrap();
-    let pre = Pre {
-        facts: place.root.look(&path("c")).unwrap().unwrap(),
-        sha256: super::super::hash(b"old"),
-        backup: path("a.bak"),
-        attributes: None,
-    };
+    let before = Some(version(&place, "c"));
     fs::copy(at("c"), at("a.bak")).unwrap();
     fs::write(at("c"), "bad").unwrap();
-    let rename = Entry::Rename {
-        path: path("a"),
-        to: path("c"),
-        pre,
-    };
+    let kind = Kind::Rename { to: path("c") };
+    let rename = change(kind, ["a", "slot"], before.clone(), before);
     assert!(undo(&place.root, &rename).unwrap().is_some());
     assert_eq!(fs::read_to_string(at("a")).unwrap(), "old");
     assert_eq!(fs::metadata(at("a")).unwrap().nlink(), 1);

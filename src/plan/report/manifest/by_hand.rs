@@ -127,8 +127,10 @@ fn copied(point: &Point) -> String {
     };
     let (backup, path) = (quoted(backup), &point.file_path);
     let name = quoted(path);
+    let mode = point.original_mode.as_deref();
+    let mode = mode.and_then(|digits| u32::from_str_radix(digits, 8).ok());
     let copy = format!("{}cp -pf -- {backup} {name}", directory(path));
-    match point.mode().filter(|mode| mode & 0o6000 == 0) {
+    match mode.filter(|mode| mode & 0o6000 == 0) {
         Some(mode) => format!("{copy} && chmod {mode:04o} -- {name}"),
         None => copy,
     }

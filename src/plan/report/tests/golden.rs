@@ -194,11 +194,11 @@ fn the_manifest_has_every_field_of_001_4_3_r_001_61_to_68() {
 #[test]
 fn the_log_has_a_line_an_event_and_no_contents_r_001_161_r_001_168() {
     let mut story = story();
-    story.verdicts[0].end = ActionEnd::Failed(Failure::new(
+    story.end.verdicts[0].end = ActionEnd::Failed(Failure::new(
         Fault::FileSystem,
         "cannot read https://u:pw@host/x?sig=abc",
     ));
-    story.rollback = Rollback::Done {
+    story.end.rollback = Rollback::Done {
         at: at(8),
         left: vec![uuid(2)],
     };
@@ -239,7 +239,7 @@ fn the_log_has_a_line_an_event_and_no_contents_r_001_161_r_001_168() {
         assert!(!text.contains(content), "{content}");
     }
     assert_eq!(
-        log_file(&story.ended),
+        log_file(&story.end.ended),
         "agent_logs/executor/2026-02-24.jsonl"
     );
 }
@@ -247,7 +247,7 @@ fn the_log_has_a_line_an_event_and_no_contents_r_001_161_r_001_168() {
 #[test]
 fn a_failure_that_was_rolled_back_reads_as_001_12_2_r_001_181() {
     let mut story = failing();
-    story.rollback = Rollback::Done {
+    story.end.rollback = Rollback::Done {
         at: at(8),
         left: Vec::new(),
     };
@@ -282,11 +282,11 @@ fn a_failure_that_was_rolled_back_reads_as_001_12_2_r_001_181() {
 #[test]
 fn an_error_object_has_every_field_of_001_8_2_r_001_143_r_001_145() {
     let mut story = failing();
-    story.rollback = Rollback::Done {
+    story.end.rollback = Rollback::Done {
         at: at(8),
         left: Vec::new(),
     };
-    story.troubles = vec![trouble(Fault::DiskFull)];
+    story.end.troubles = vec![trouble(Fault::DiskFull)];
     let errors = json_of(&told(&story).execution)["errors"].clone();
     assert_eq!(
         errors[0],
@@ -320,10 +320,8 @@ fn an_error_object_has_every_field_of_001_8_2_r_001_143_r_001_145() {
 #[test]
 fn what_was_done_about_an_error_is_one_of_three_r_001_146() {
     let recovery = |rollback| {
-        let story = Story {
-            rollback,
-            ..failing()
-        };
+        let mut story = failing();
+        story.end.rollback = rollback;
         json_of(&told(&story).execution)["errors"][0]["recovery_action"].clone()
     };
     assert_eq!(recovery(Rollback::NotDone), "SKIPPED");
@@ -349,14 +347,12 @@ fn an_internal_error_is_escalated_also_after_a_rollback_r_001_144_r_001_153() {
         (Fault::Cancelled, "ROLLED_BACK"),
         (Fault::DiskFull, "ROLLED_BACK"),
     ] {
-        let story = Story {
-            rollback: Rollback::Done {
-                at: at(8),
-                left: Vec::new(),
-            },
-            troubles: vec![trouble(fault)],
-            ..failing()
+        let mut story = failing();
+        story.end.rollback = Rollback::Done {
+            at: at(8),
+            left: Vec::new(),
         };
+        story.end.troubles = vec![trouble(fault)];
         let report = json_of(&told(&story).execution);
         let last = report["errors"].as_array().unwrap().last().unwrap().clone();
         assert_eq!(last["recovery_action"], escalated, "{fault:?}");
@@ -376,35 +372,35 @@ fn the_status_follows_from_what_happened_r_001_45() {
     assert_eq!(with(failing(), |_| ()), Status::Partial);
     assert_eq!(with(failing(), |story| story.undo = None), Status::Failed);
     let trouble_alone: fn(&mut Story) = |story| {
-        story.troubles = vec![trouble(Fault::InFlight)];
+        story.end.troubles = vec![trouble(Fault::InFlight)];
         story.undo = None;
     };
     assert_eq!(with(story(), trouble_alone), Status::Failed);
     let undone: fn(&mut Story) = |story| {
-        story.rollback = Rollback::Done {
+        story.end.rollback = Rollback::Done {
             at: at(8),
             left: Vec::new(),
         }
     };
     assert_eq!(with(failing(), undone), Status::RolledBack);
     let stuck: fn(&mut Story) = |story| {
-        story.rollback = Rollback::Stuck {
+        story.end.rollback = Rollback::Stuck {
             at: at(8),
             left: vec![uuid(1)],
         };
     };
     assert_eq!(with(failing(), stuck), Status::Stuck);
     let cancelled_and_stuck: fn(&mut Story) = |story| {
-        story.troubles = vec![trouble(Fault::Stuck), trouble(Fault::Cancelled)];
-        story.rollback = Rollback::Stuck {
+        story.end.troubles = vec![trouble(Fault::Stuck), trouble(Fault::Cancelled)];
+        story.end.rollback = Rollback::Stuck {
             at: at(8),
             left: vec![uuid(1)],
         };
     };
     assert_eq!(with(story(), cancelled_and_stuck), Status::Stuck);
     let cancelled: fn(&mut Story) = |story| {
-        story.troubles = vec![trouble(Fault::Cancelled)];
-        story.rollback = Rollback::Done {
+        story.end.troubles = vec![trouble(Fault::Cancelled)];
+        story.end.rollback = Rollback::Done {
             at: at(8),
             left: Vec::new(),
         };
@@ -431,17 +427,15 @@ fn where_nothing_was_to_be_changed_there_is_no_manifest() {
 
 #[test]
 fn the_worst_file_decides_what_is_promised() {
-    use crate::plan::record::{Atomicity, Capture, Weakness};
+    use crate::plan::record::Weakness;
     let mut story = story();
     let changes = &mut story.undo.as_mut().unwrap().changes;
-    changes[1].fidelity.atomicity = Atomicity::InPlace;
-    changes[2].fidelity.capture = Capture::Weak;
-    changes[2].fidelity.capture_reason = Some(Weakness::NoExchange);
-    changes[2].fidelity.degraded = vec!["owner: Operation not permitted".to_owned()];
+    changes[2].degraded = vec!["owner: Operation not permitted".to_owned()];
+    story.end.captures = vec![None, None, Some(Weakness::NoExchange)];
     assert_eq!(
         json_of(&told(&story).execution)["guarantees"],
         json!({
-            "atomicity": "in_place",
+            "atomicity": "swap",
             "capture": "weak",
             "capture_reason": "the file system cannot exchange two names",
             "durability": "confirmed",

@@ -1,15 +1,15 @@
 //! What is told of a plan that could not be read.
 
-use crate::{
-    plan::{
-        Desk,
-        engine::REPORTS,
-        model::ActionId,
-        read::PlanError,
-        record::{ActionEnd, Jail, Story, Trouble, Verdict, uuid_v4},
-        refused, report,
-    },
-    task::{Outcome, RelPath},
+use crate::task::{Outcome, RelPath};
+
+use super::{
+    Desk,
+    at::At,
+    engine::REPORTS,
+    model::ActionId,
+    read::PlanError,
+    record::{ActionEnd, Jail, Story, Trouble, Verdict, uuid_v4},
+    refused, report,
 };
 
 /// The outcome of a plan that could not be read. Nothing was written, not even a report.
@@ -28,25 +28,24 @@ pub(crate) fn unread(error: &PlanError, desk: Desk<'_>) -> Outcome {
             action: id.clone(),
             action_type: subject.operation,
             target: subject.target,
-            began: now.clone(),
-            ended: now.clone(),
+            began: At::from(&now),
+            ended: At::from(&now),
             end: problem.map_or_else(untried, |it| ActionEnd::Failed(it.failure.clone())),
         }
     };
     let troubles = problems().filter(|problem| problem.subject.action.is_none());
     let troubles = troubles.map(|problem| Trouble {
-        at: now.clone(),
+        at: At::from(&now),
         failure: problem.failure.clone(),
     });
     let actions = error.actions.iter().map(|id| (id.clone(), Vec::new()));
     let plan_id = error.plan_id.clone().unwrap_or_default();
     let run = desk.run(plan_id, directory, actions);
-    let story = Story {
-        verdicts: error.actions.iter().map(verdict).collect(),
-        troubles: troubles.collect(),
-        ..Story::begun(run, Jail::Unavailable)
-    };
-    let mut report = report::tell(&story, &mut || uuid_v4(desk.host.random_bytes())).execution;
+    let mut story = Story::begun(run, Jail::Unavailable);
+    story.end.verdicts = error.actions.iter().map(verdict).collect();
+    story.end.troubles = troubles.collect();
+    let mut ids = || uuid_v4(desk.host.random_bytes());
+    let (mut report, _) = report::execution(&story, &mut ids);
     if let Some(fields) = report.as_object_mut() {
         // Nothing was written, so there is nothing that these fields could name.
         for absent in ["change_log", "rollback_manifest", "guarantees"] {

@@ -1,20 +1,29 @@
-//! Settles the plans that a crash interrupted, and removes expired backups.
+//! Settles the plans that a crash interrupted, says how they ended, and removes expired backups.
 
-use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{
-    plan::{
-        Desk,
-        asking::{Sought, find},
-        engine::{self, Ask, Conflict, Doubt, End, Folder, Origin, PipelineNote, REPORTS, State},
-        files::{Anonymous, FileError, Root},
-        model::ActionId,
-        pipeline,
-        record::{PipelineRun, PipelineStatus, Status, uuid_v4},
-        report::{EXECUTION_REPORT, MANIFEST, ManifestStatus, bytes, is_archived},
+use crate::task::{Failure, Fault, PlanName, RelPath, Repeatable};
+
+use super::{
+    Desk,
+    asking::{Sought, find},
+    at::At,
+    change::of_files,
+    engine::{
+        self, Account, Ask, Conflict, Doubt, End, Event, Folder, Journal, Origin, REPORTS,
+        Recovery, State, UndoEnd, account, finished, is_undone,
     },
-    task::{Failure, Fault, PlanName, Repeatable, SPECIFICATION, identity},
+    files::{Anonymous, FileError, Root},
+    limits::PLAN_TIMEOUT,
+    lock::{locked, stopped},
+    model::ActionId,
+    pipeline,
+    record::{
+        ActionEnd, Ending, Jail, PipelineRun, PipelineStatus, Rollback, Run, Story, Trouble,
+        Verdict, uuid_v4,
+    },
+    report,
+    told::documents,
 };
 
 /// How many threads sync files if no plan says how many.
@@ -48,7 +57,7 @@ pub(crate) fn recover(desk: Desk<'_>) -> Settled {
 /// The same, and the plans whose note is missing. This reads the journal of every report directory.
 pub(crate) fn recover_all(desk: Desk<'_>) -> Settled {
     settled_under_lock(desk, |root| {
-        let planned = engine::interrupted(root)? || engine::finished(root)?.next().is_some();
+        let planned = engine::interrupted(root)? || finished(root)?.next().is_some();
         if !planned || !root.try_lock()? {
             return Ok(Vec::new());
         }
@@ -66,7 +75,7 @@ pub(crate) fn recover_named(desk: Desk<'_>, path: &str, ask: Ask<'_>) -> Settled
         }
         let under_way = |folder: Folder<'_>| {
             let account = engine::account_by_anybody(&folder.dir);
-            account.is_ok_and(|found| found.state.is_under_way())
+            account.is_ok_and(|found| found.is_under_way())
         };
         let noted = engine::unfinished(root)?.contains(&name);
         if !noted && !Folder::open(root, &name).is_ok_and(under_way) {
@@ -140,16 +149,14 @@ fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Vec<(String, E
     if !engine::interrupted(root)? {
         return Ok(Vec::new());
     }
-    engine::clear_begun(root)?;
     each_settled(root, desk, engine::unfinished(root)?, threads, None)
 }
 
 fn all_settled(root: &Root, desk: Desk<'_>) -> Result<Vec<(String, End)>, Failure> {
-    engine::clear_begun(root)?;
     each_settled(root, desk, engine::open_plans(root)?, THREADS, None)
 }
 
-/// Settles each of these plans. Its report is updated before the note that it is unfinished is removed.
+/// Settles each of these plans. Its reports are made before the note that it is unfinished is removed.
 fn each_settled(
     root: &Root,
     desk: Desk<'_>,
@@ -164,21 +171,93 @@ fn each_settled(
     }
     let mut told = Vec::new();
     for name in names {
-        let end = engine::recover(root, &name, &limits, threads, desk.course, ask.take());
+        let recovery = Recovery {
+            limits: &limits,
+            threads,
+            course: desk.course,
+            ending: &|folder, account, end| ending(root, desk, folder, account, end),
+            documents: &documents,
+        };
+        let end = engine::recover(root, &name, &recovery, ask.take());
         let is_open = end.as_ref().is_some_and(End::is_open);
         told.extend(end.map(|end| {
             let runs = if is_open {
                 Vec::new()
             } else {
-                runs(root, &name)
+                runs_of(root, &name)
             };
-            (recovered(root, desk, &name, &end, &runs), end)
+            (sentence(&name, &end, &runs), end)
         }));
         if !is_open {
             engine::forget(root, &name)?;
         }
     }
     Ok(told)
+}
+
+/// How a plan ended whose run was interrupted: what its actions had come to is not known.
+fn ending(
+    root: &Root,
+    desk: Desk<'_>,
+    directory: &RelPath,
+    account: &Account,
+    end: &UndoEnd,
+) -> Ending {
+    let now = At::from(&desk.host.now());
+    let (what, rollback) = match end {
+        UndoEnd::NothingChanged => ("it had changed nothing", Rollback::NotDone),
+        UndoEnd::RolledBack(conflicts) => {
+            let changes = of_files(account.changes());
+            let left = changes.filter(|change| Conflict::any_about(conflicts, change));
+            let left = left.map(|change| change.checkpoint).collect();
+            let at = now.clone();
+            ("its changes were rolled back", Rollback::Done { at, left })
+        }
+        // It is not recorded.
+        UndoEnd::Stuck(_) => ("it is stuck", Rollback::NotDone),
+    };
+    let interrupted = format!("the run was interrupted; {what}");
+    let run = account.run.clone().unwrap_or_else(|| Run {
+        plan_id: String::new(),
+        task_id: String::new(),
+        directory: directory.clone(),
+        began: now.clone(),
+        actions: Vec::new(),
+    });
+    let verdict = |(action, _): &(ActionId, Vec<ActionId>)| Verdict {
+        action: action.clone(),
+        action_type: None,
+        target: None,
+        began: now.clone(),
+        ended: now.clone(),
+        end: ActionEnd::Skipped(format!("Not completed: {interrupted}")),
+    };
+    let verdicts = run.actions.iter().map(verdict).collect();
+    let undo = match end {
+        UndoEnd::NothingChanged => None,
+        _ => account.undo.clone(),
+    };
+    let mut story = Story::begun(run, Jail::Unavailable);
+    story.undo = undo;
+    story.end = Ending {
+        ended: now.clone(),
+        verdicts,
+        pipelines: runs(root, account),
+        rollback,
+        troubles: vec![Trouble {
+            at: now,
+            failure: Failure::new(Fault::Internal, &interrupted),
+        }],
+        interrupted: Some(interrupted),
+        ..story.end
+    };
+    let mut ids: Vec<Uuid> = Vec::new();
+    report::execution(&story, &mut || {
+        let id = uuid_v4(desk.host.random_bytes());
+        ids.push(id);
+        id
+    });
+    Ending { ids, ..story.end }
 }
 
 /// Removes the backups of plans whose manifest has expired (R-001-62); the manifests stay (R-001-139).
@@ -191,24 +270,24 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
         }
         let unfinished = engine::unfinished(&root)?;
         let mut cleared = Vec::new();
-        for folder in engine::finished(&root)? {
+        for folder in finished(&root)? {
             let name = folder.path.name();
             // A plan that is not settled still needs its backups.
-            let done = engine::account(&folder.dir).is_ok_and(|account| {
-                account.origin == Origin::Here && matches!(account.state, State::Done(_))
-            });
-            if !done || unfinished.iter().any(|other| other == name) {
-                continue;
-            }
-            let manifest = folder.manifest().filter(|manifest| {
-                manifest.status == ManifestStatus::Active && manifest.is_over(desk.host.timestamp())
-            });
-            let Some(mut manifest) = manifest else {
+            let Ok(found) = account(&folder.dir) else {
                 continue;
             };
-            manifest.status = ManifestStatus::Expired;
-            folder.put(&[(MANIFEST, bytes(&manifest))])?;
+            let is_done = found.origin == Origin::Here && found.state == State::Done;
+            if !is_done || found.has_expired || unfinished.iter().any(|other| other == name) {
+                continue;
+            }
+            let expires = found.undo.as_ref().and_then(|undo| undo.expires.as_ref());
+            if expires.is_none_or(|at| at.timestamp() > desk.host.timestamp()) {
+                continue;
+            }
+            let (mut journal, _) = Journal::open(&folder.dir)?;
+            journal.record(&folder.dir, &Event::Expired)?;
             folder.clear_backups()?;
+            folder.put_again(&documents(&account(&folder.dir)?))?;
             cleared.push(format!(
                 "The backups of {name} had expired and were removed."
             ));
@@ -219,51 +298,49 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
         .unwrap_or_else(|error| vec![format!("Expired backups could not be removed: {error}.")])
 }
 
+fn runs_of(root: &Root, name: &str) -> Vec<PipelineRun> {
+    let account = Folder::open(root, name).and_then(|folder| account(&folder.dir));
+    account.map_or_else(|_| Vec::new(), |account| runs(root, &account))
+}
+
 /// The pipelines that an interrupted plan had started. What they changed until now is listed.
-fn runs(root: &Root, name: &str) -> Vec<PipelineRun> {
-    let account = Folder::open(root, name).and_then(|folder| engine::account(&folder.dir));
-    let notes = account.map(|account| account.pipelines).unwrap_or_default();
-    let run = |PipelineNote { started, end }: PipelineNote| {
+fn runs(root: &Root, account: &Account) -> Vec<PipelineRun> {
+    let run = |note: &engine::PipelineNote| {
+        let started = &note.started;
         let (files_changed, files_changed_count) =
             pipeline::written_since(root.path(), &started.writes, started.since);
         PipelineRun {
             repeatable: Repeatable::Once,
-            action_id: ActionId(started.action),
-            pipeline: started.pipeline,
-            started_at: started.at,
+            action_id: ActionId(started.action.clone()),
+            pipeline: started.pipeline.clone(),
+            started_at: started.at.clone(),
             completed_at: None,
-            status: match &end {
+            status: match &note.end {
                 None => PipelineStatus::Unknown,
                 Some(Ok(())) => PipelineStatus::Success,
                 Some(Err(_)) => PipelineStatus::Failed,
             },
-            failure: end.and_then(Result::err),
+            failure: note.end.clone().and_then(Result::err),
             files_changed,
             files_changed_count,
             output: String::new(),
         }
     };
-    notes.into_iter().map(run).collect()
+    account.pipelines.iter().map(run).collect()
 }
 
-/// The sentence that says how an interrupted plan ended. Its report is updated, too.
-fn recovered(root: &Root, desk: Desk<'_>, name: &str, end: &End, runs: &[PipelineRun]) -> String {
-    let mut amended = Ok(());
+/// The sentence that says how an interrupted plan ended.
+fn sentence(name: &str, end: &End, runs: &[PipelineRun]) -> String {
     let mut sentence = match end {
         End::NothingChanged => {
-            let what = "it had changed nothing";
-            amended = amend(root, desk, name, (Status::Failed, what, &[]), runs);
             format!("The plan {name} had been interrupted before it changed anything.")
         }
         End::RolledBack(conflicts) => {
-            let what = "its changes were rolled back";
-            let status = (Status::RolledBack, what, conflicts.as_slice());
-            amended = amend(root, desk, name, status, runs);
             let but = match Conflict::told(conflicts) {
                 told if told.is_empty() => told,
                 told => format!(", except for what others have changed since: {told}"),
             };
-            format!("The plan {name} had been interrupted: {what}{but}.")
+            format!("The plan {name} had been interrupted: its changes were rolled back{but}.")
         }
         End::Done(notes) => {
             let told = format!("The plan {name} had been finished before it was interrupted.");
@@ -295,61 +372,98 @@ fn recovered(root: &Root, desk: Desk<'_>, name: &str, end: &End, runs: &[Pipelin
     for run in runs {
         sentence = format!("{sentence} {}", run.stays());
     }
-    if let Err(error) = amended {
-        sentence = format!("{sentence} Its report could not be updated: {error}.");
-    }
     sentence
 }
 
-/// Updates the reports of an interrupted plan.
-fn amend(
-    root: &Root,
+/// How a plan ended whose run died before it could answer. The journal says this after every interrupted plan was
+/// settled. An empty journal may have been removed or cut, so only a journal that records the end is an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Made {
+        /// The report directory, below the root.
+        directory: String,
+        changed: Vec<RelPath>,
+    },
+    /// All changes were undone, or none was made.
+    NotMade,
+    Unknown,
+}
+
+/// How the plan of an operation ended. If its journal does not say it yet, the plans that a crash interrupted are settled
+/// first, which another run may be doing. `told` gets a sentence for each of them. The error says why one is not settled.
+pub(crate) fn fate(
     desk: Desk<'_>,
-    name: &str,
-    (status, what, conflicts): (Status, &str, &[Conflict]),
-    runs: &[PipelineRun],
-) -> Result<(), FileError> {
-    let folder = Folder::open(root, name)?;
-    let now = desk.host.now();
-    let failure = Failure::new(Fault::Internal, format!("the run was interrupted; {what}"));
-    let report = folder.report(EXECUTION_REPORT).ok();
-    let report = report.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
-    // If there is no report yet, the note of the plan has its ids.
-    let mark = engine::mark_of(root, name);
-    let mut report = report.unwrap_or_else(|| {
-        json!({
-            "report_id": uuid_v4(desk.host.random_bytes()),
-            "plan_id": mark.as_ref().map(|mark| &mark.plan_id),
-            "task_id": mark.as_ref().map(|mark| &mark.task_id),
-            "executor_version": SPECIFICATION,
-            "started_at": mark.as_ref().map(|mark| &mark.began),
-            "executor": identity(),
-            "oneact_version": env!("CARGO_PKG_VERSION"),
-        })
-    });
-    if let Some(fields) = report.as_object_mut() {
-        let new = [
-            ("status", json!(status)),
-            ("archived", json!(is_archived(status))),
-            ("rollback_performed", json!(status == Status::RolledBack)),
-            ("completed_at", json!(now.timestamp().to_string())),
-            ("interrupted", json!(failure.message)),
-        ];
-        fields.extend(new.map(|(name, value)| (name.to_owned(), value)));
-        if !runs.is_empty() {
-            fields.insert("pipelines".to_owned(), json!(runs));
+    operation_id: &str,
+    told: &mut Vec<String>,
+) -> Result<Fate, Failure> {
+    let root = Root::open(desk.root)?;
+    let known = by_journals(&root, operation_id)?;
+    if known != Fate::Unknown {
+        return Ok(known);
+    }
+    let _lock = locked(&root, &|| stopped(desk, PLAN_TIMEOUT.0))?;
+    told.extend(settle_all(&root, desk)?);
+    Ok(by_journals(&root, operation_id)?)
+}
+
+/// Whether the journal of an operation was written in this root.
+pub(crate) fn is_journalled(desk: Desk<'_>, operation_id: &str) -> Result<bool, Failure> {
+    let root = Root::open(desk.root)?;
+    Ok(journals(&root, operation_id)?.next().is_some())
+}
+
+/// A journal that was not written here proves nothing.
+fn journals<'r>(
+    root: &'r Root,
+    operation_id: &str,
+) -> Result<impl Iterator<Item = (Folder<'r>, Account)>, FileError> {
+    Ok(finished(root)?.filter_map(move |folder| {
+        let account = account(&folder.dir).ok()?;
+        let ours = account.operation == operation_id && account.origin == Origin::Here;
+        ours.then_some((folder, account))
+    }))
+}
+
+fn by_journals(root: &Root, operation_id: &str) -> Result<Fate, FileError> {
+    let told = journals(root, operation_id)?
+        .map(|(folder, account)| fate_by(&folder, &account).unwrap_or(Fate::Unknown));
+    let mut told: Vec<Fate> = told.collect();
+    // A run has one journal. If there are more, one that says that the plan was finished decides.
+    let is_made = |fate: &Fate| matches!(fate, Fate::Made { .. });
+    if let Some(made) = told.iter().position(is_made) {
+        return Ok(told.swap_remove(made));
+    }
+    Ok(match told.pop() {
+        Some(fate) if told.is_empty() => fate,
+        _ => Fate::Unknown,
+    })
+}
+
+fn fate_by(folder: &Folder<'_>, account: &Account) -> Result<Fate, FileError> {
+    let changes = account.changes();
+    Ok(match account.state {
+        // What is there now says nothing about what the plan left.
+        State::Done if engine::displaced(folder, changes)?.is_some() => Fate::Unknown,
+        State::Done if is_undone(folder.root, changes)? => Fate::NotMade,
+        State::Done => {
+            // Who asks reads the report next. If it cannot be made again, it is told as unreadable.
+            let _ = folder.put_again(&documents(account));
+            Fate::Made {
+                directory: folder.path.to_string(),
+                changed: of_files(changes)
+                    .flat_map(|change| change.places().cloned())
+                    .collect(),
+            }
         }
-    }
-    let mut documents = vec![(EXECUTION_REPORT, bytes(&report))];
-    if let Some(mut manifest) = folder.manifest() {
-        let restored: Vec<Uuid> = manifest
-            .checkpoints
-            .iter()
-            .filter(|point| !Conflict::any_at(conflicts, &point.file_path, point.new_path.as_ref()))
-            .map(|point| point.checkpoint_id)
-            .collect();
-        manifest.restored(&restored, &now);
-        documents.push((MANIFEST, bytes(&manifest)));
-    }
-    folder.put(&documents)
+        // What a pipeline did is not undone.
+        State::RolledBack | State::NothingChanged if !account.pipelines.is_empty() => Fate::Unknown,
+        State::NothingChanged => Fate::NotMade,
+        // If files were left because others had changed them, they may contain changes of the plan.
+        State::RolledBack if account.spared.is_empty() => Fate::NotMade,
+        // The run was killed before the first change.
+        State::Begun if folder.is_bare() => Fate::NotMade,
+        State::Empty | State::Begun | State::Ready | State::RolledBack | State::Foreign => {
+            Fate::Unknown
+        }
+    })
 }
