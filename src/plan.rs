@@ -24,6 +24,7 @@ mod files;
 mod from_diff;
 mod graph;
 mod hash;
+mod interrupted;
 mod jail;
 mod limits;
 mod lock;
