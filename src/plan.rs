@@ -167,6 +167,7 @@ impl Desk<'_> {
         Run {
             plan_id,
             task_id: self.task_id.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             directory,
             began: At::from(&self.host.now()),
             actions: actions.collect(),

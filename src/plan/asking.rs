@@ -18,7 +18,9 @@ use super::{
         finished, mark_of, unfinished,
     },
     files::{Root, innermost, joined, there},
-    nothing_done, refused, report, reported,
+    nothing_done, refused,
+    report::{self, EXECUTION_REPORT},
+    reported,
     told::{documents, story},
 };
 
@@ -59,20 +61,26 @@ pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Outcome {
             return Err(Failure::new(Fault::JournalForeign, message));
         }
         let account = account(&folder.dir)?;
-        let Some(story) = story(&account) else {
-            let message = format!("the plan of {} has not ended", &folder.path);
-            return Err(Failure::new(Fault::InFlight, message));
+        let story = story(&account);
+        let report = if let Some(story) = &story {
+            // They are output: whether they can be made again does not matter here.
+            let _ = folder.put_again(&documents(&account));
+            let mut ids = story.end.ids.iter().copied();
+            report::execution(story, &mut || ids.next().unwrap_or_default()).0
+        } else {
+            // Of a plan that is stuck, the journal has no end yet.
+            serde_json::from_slice(&folder.report(EXECUTION_REPORT)?).map_err(|error| {
+                let message = format!("the report in {} is not JSON: {error}", &folder.path);
+                Failure::new(Fault::ContentInvalid, message)
+            })?
         };
-        folder.put_again(&documents(&account))?;
-        let mut ids = story.end.ids.iter().copied();
-        let (report, _) = report::execution(&story, &mut || ids.next().unwrap_or_default());
         let status = report
             .get("status")
             .and_then(Value::as_str)
             .unwrap_or("unknown");
         let sentence = format!("The plan of {} ended: {status}.", &folder.path);
         let mut files = report::files(&folder.path);
-        if story.undo.is_none() {
+        if story.is_some_and(|story| story.undo.is_none()) {
             files.rollback_manifest = None;
         }
         let told = Outcome {

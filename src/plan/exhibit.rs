@@ -15,6 +15,7 @@ use super::{
     hash::{hash, hash_of_link},
     model::ChangeKind,
     report::{Manifest, ManifestStatus, Point},
+    told::manifest,
 };
 
 /// The largest file that is compared, in bytes.
@@ -91,13 +92,12 @@ pub(crate) fn exhibit(
     let name = name.ok_or_else(|| unfit("is in no report directory"))?;
     let folder = Folder::open(&root, name)?;
     let account = account(&folder.dir)?;
-    let (Some(run), Some(undo)) = (&account.run, &account.undo) else {
+    let (Some(manifest), Some(undo)) = (manifest(&account), &account.undo) else {
         return Err(unfit("was not written by this plan in this place"));
     };
     if account.origin != Origin::Here || undo.id.to_string() != text("rollback_manifest_id") {
         return Err(unfit("was not written by this plan in this place"));
     }
-    let manifest = Manifest::of(run, undo, account.undone.iter(), account.has_expired);
     let points = manifest.checkpoints.iter();
     let files = points.zip(of_files(&undo.changes));
     let files = files.map(|(point, change)| file(point, change, &folder, room));

@@ -31,7 +31,7 @@ use crate::{
     task::{Failure, Fault, RelPath},
 };
 
-pub(crate) use attributes::{Attributes, Inherited, Kept};
+pub(crate) use attributes::{Attributes, Beside, Inherited, Kept};
 pub(crate) use dir::Dir;
 pub(crate) use probe::lacks;
 pub(crate) use root::{Root, jailed};
@@ -145,8 +145,8 @@ const MUCH_KIB: u64 = 32 * 1024;
 impl Barrier {
     /// Chooses by the amount of unwritten data (`Dirty` and `Writeback` of /proc/meminfo). A sync of a whole file system in
     /// user space does not reach the program that keeps its files.
-    pub(crate) fn fitting(root: &Root) -> Self {
-        if is_of_kind(root.fd(), FUSE) {
+    pub(crate) fn fitting(dir: &Dir<'_>) -> Self {
+        if is_of_kind(dir.fd(), FUSE) {
             return Self::Each;
         }
         let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -167,17 +167,18 @@ impl Barrier {
 const AT_ONCE: usize = 16;
 
 /// Waits until these files, and the names in these directories (`None` = the root), are on the disk. Directories that do not
-/// exist yet, or no longer, are left out. An error is final: the kernel may have dropped the pages it could not write.
+/// exist yet, or no longer, are left out. `own` is a directory on the file system of all, if it is synced as a whole. An error is final: the kernel may have dropped the pages it could not write.
 pub(crate) fn durable(
-    root: &Root,
+    own: &Dir<'_>,
     barrier: Barrier,
     files: &[RelPath],
     dirs: &[Option<RelPath>],
     threads: usize,
 ) -> Result<(), FileError> {
     if barrier == Barrier::FileSystem {
-        return syncfs(root.fd()).map_err(FileError::of("sync the file system of", root.path()));
+        return syncfs(own.fd()).map_err(FileError::of("sync the file system of", own.name(".")));
     }
+    let root = own.root;
     let files = files.iter().map(Flush::Data);
     let flushes: Vec<Flush<'_>> = files.chain(dirs.iter().map(Flush::Names)).collect();
     at_once(&flushes, threads.max(AT_ONCE), |flush| match flush {

@@ -44,6 +44,7 @@ pub(super) fn ending(
     let run = account.run.clone().unwrap_or_else(|| Run {
         plan_id: String::new(),
         task_id: String::new(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
         directory: directory.clone(),
         began: now.clone(),
         actions: Vec::new(),

@@ -25,6 +25,8 @@ pub(crate) use run::{PipelineRun, PipelineStatus};
 pub(crate) struct Run {
     pub(crate) plan_id: String,
     pub(crate) task_id: String,
+    /// Of the oneact that applied the plan.
+    pub(crate) version: String,
     /// The report directory: `agent_outputs/reports/{timestamp}_{task_id}` (C-20).
     pub(crate) directory: RelPath,
     pub(crate) began: At,

@@ -203,7 +203,12 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
                 continue;
             };
             let is_done = found.origin == Origin::Here && found.state == State::Done;
-            if !is_done || found.has_expired || unfinished.iter().any(|other| other == name) {
+            if !is_done || unfinished.iter().any(|other| other == name) {
+                continue;
+            }
+            if found.has_expired {
+                // An earlier clearing may have been killed.
+                folder.clear_backups()?;
                 continue;
             }
             let expires = found.undo.as_ref().and_then(|undo| undo.expires.as_ref());

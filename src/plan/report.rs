@@ -79,6 +79,15 @@ pub(crate) fn undo_documents(
     vec![(MANIFEST, bytes(&manifest)), (SCRIPT, script)]
 }
 
+/// The manifest of a plan that has ended, or not yet.
+pub(crate) fn manifest(run: &Run, undo: &Undo, story: Option<&Story>, later: &Later) -> Manifest {
+    let taken_back = story
+        .map(|story| taken_back(story, undo))
+        .unwrap_or_default();
+    let undone = taken_back.undone.iter().chain(&later.undone);
+    Manifest::of(run, undo, undone, later.has_expired)
+}
+
 /// The checkpoints that the plan itself has put back.
 fn taken_back(story: &Story, undo: &Undo) -> Later {
     let (at, left) = match &story.end.rollback {

@@ -33,7 +33,7 @@ use super::{
     recover::settle_others,
     refused,
     report::{Manifest, Point},
-    told::documents,
+    told::{documents, manifest},
 };
 
 use inverse::{Inverse, Standing, standing};
@@ -83,13 +83,8 @@ impl<'r> Finished<'r> {
             Sanction::None => account.sanction.clone(),
             given => given.clone(),
         };
-        let (Some(run), Some(undo)) = (&account.run, &account.undo) else {
-            return Err(unusable(format!(
-                "the plan of {} changed nothing",
-                folder.path
-            )));
-        };
-        let manifest = Manifest::of(run, undo, account.undone.iter(), account.has_expired);
+        let manifest = manifest(&account)
+            .ok_or_else(|| unusable(format!("the plan of {} changed nothing", folder.path)))?;
         manifest
             .usable(desk.host.timestamp())
             .map_err(|why| unfit(&why))?;
@@ -207,6 +202,13 @@ fn believed(folder: &Folder<'_>, by: Asker) -> Result<Account, Failure> {
             )));
         }
     }
+    let backups = account.changes().iter().filter_map(|it| it.backup.as_ref());
+    if let Some(foreign) = backups.into_iter().find(|backup| !folder.is_backup(backup)) {
+        return Err(unusable(format!(
+            "its journal names `{foreign}`, which is no backup of {}",
+            &folder.path
+        )));
+    }
     let displaced = displaced(folder, account.changes())?;
     if let Some(displaced) = displaced.filter(|_| by != Asker::Confirmed) {
         let message = format!(
@@ -235,7 +237,7 @@ fn undo(
         plan.note(already, desk)?;
         let sentence = "Every file already has the content from before the plan.";
         return Ok(Outcome {
-            notes,
+            notes: notes.into_iter().chain(plan.stays()).collect(),
             ..nothing_done(sentence.to_owned())
         });
     }

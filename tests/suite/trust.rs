@@ -32,7 +32,7 @@ fn forge(root: &Utf8Path, changes: &Value, first: &Value) -> Utf8PathBuf {
         begin["begin"]["birth"] = first.clone();
     }
     let at = "2026-01-01T00:00:00Z";
-    let run = json!({"run": {"plan_id": "p", "task_id": "t", "began": at, "actions": [],
+    let run = json!({"run": {"plan_id": "p", "task_id": "t", "version": "0.1.0", "began": at, "actions": [],
         "directory": format!("{REPORTS}/{NAME}")}});
     let ready = json!({"ready": {"id": NO_ID, "created": at, "expires": null, "changes": changes}});
     let lines = [begin, run, ready, json!("apply")].map(|event| line(&event));
@@ -247,6 +247,33 @@ fn the_mode_that_a_copied_journal_names_is_given_to_no_file() {
     let restored = copy.path.join("a.txt");
     assert_eq!(fs::read_to_string(&restored).unwrap(), "one\n");
     assert_eq!(fs::metadata(&restored).unwrap().mode() & 0o7777, 0o755);
+}
+
+/// Every backup must be in the report directory of its plan, whoever agrees.
+#[test]
+fn a_journal_whose_backup_is_another_file_is_not_followed() {
+    let root = Root::new();
+    fs::write(root.path.join("a.txt"), "one\n").unwrap();
+    let replace = json!({"action_id": "a001", "action_type": "FILE_MODIFY", "target": "a.txt",
+        "operation": {"type": "text_replace", "pattern": "one", "replacement": "eins"}});
+    assert_eq!(root.run(&plan(&replace)).exit, 0);
+    let (copy, named) = copied(&root, "a.txt");
+    fs::write(copy.path.join("secret"), "one\n").unwrap();
+    let journal = copy.path.join(&named).join("journal");
+    let backup = format!("\"{named}/backups/a.txt.bak\"");
+    let lines = fs::read_to_string(&journal).unwrap();
+    let lines = lines.lines().map(|line| {
+        let (_, json) = line.split_once(' ').unwrap();
+        let json = json.replace(&backup, "\"secret\"");
+        let sum = Crc::<u32>::new(&CRC_32_ISO_HDLC).checksum(json.as_bytes());
+        format!("{sum:08x} {json}\n")
+    });
+    let forged = lines.collect::<String>();
+    assert!(forged.contains("\"secret\""));
+    fs::write(&journal, forged).unwrap();
+    let (code, told) = oneact(&copy, &["rollback", &named, "--yes"]);
+    assert_eq!(code, 2, "{told}");
+    assert!(told.contains("`secret`, which is no backup of"), "{told}");
 }
 
 #[test]

@@ -279,7 +279,8 @@ impl<'a> Teller<'a> {
         }
         let stuck = matches!(self.story.end.rollback, Rollback::Stuck { .. });
         if !stuck {
-            written = written.and_then(|()| folder.unmark());
+            let unmarked = folder.unmark();
+            written = written.and(unmarked);
         }
         if let Err(error) = written {
             self.note(format!("The reports are not complete: {error}."));

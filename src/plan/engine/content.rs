@@ -48,7 +48,11 @@ pub(super) fn held<'r>(root: &'r Root, path: &RelPath) -> Result<Option<Dir<'r>>
 }
 
 /// Whether every file is as it was before the plan: somebody undid the plan after it was finished.
+/// A file that the plan made and that is gone says nothing by itself: somebody may have used it.
 pub(crate) fn is_undone(root: &Root, changes: &[Change]) -> Result<bool, FileError> {
+    if !of_files(changes).any(|change| change.before.is_some()) {
+        return Ok(false);
+    }
     for change in of_files(changes) {
         let is_gone = root.look(change.result_path())?.is_none();
         let as_before = match (&change.before, &change.after) {

@@ -202,8 +202,17 @@ impl<'a> Folder<'a> {
         let mirrored = self.below(&format!("{BACKUPS}/{path}.bak"));
         let backup = match mirrored {
             Ok(backup) if taken.fits(&backup) => backup,
-            // A name that is too long, or taken by a directory.
-            _ => self.below(&format!("{BACKUPS}/{}.bak", taken.files.len()))?,
+            // A name that is too long, or taken.
+            _ => {
+                let mut number = taken.files.len();
+                loop {
+                    let numbered = self.below(&format!("{BACKUPS}/{number}.bak"))?;
+                    if taken.fits(&numbered) {
+                        break numbered;
+                    }
+                    number += 1;
+                }
+            }
         };
         taken.take(&backup);
         Ok(backup)

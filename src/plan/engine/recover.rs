@@ -203,7 +203,10 @@ fn ended(
     };
     if !end.is_open() {
         let account = Journal::open(&folder.dir)?.1;
-        folder.put_again(&(recovery.documents)(&account))?;
+        // They are output, and can be made again later.
+        if let Err(error) = folder.put_again(&(recovery.documents)(&account)) {
+            tracing::warn!("the reports of {} are not complete: {error}", folder.path);
+        }
     }
     Ok(end)
 }
@@ -234,23 +237,24 @@ pub(crate) fn displaced(
     let own = folder.dir.mount()?;
     let view = files::View::of(folder.root);
     for change in changes {
-        let path = &change.path;
-        let nearest = files::innermost(path, |dir| view.look(dir))?;
-        let is_own = view.dir(nearest.as_ref())?.mount()? == own;
         let was_own = change.slot.as_path().starts_with(folder.path.as_path());
-        let place = place_of(path);
-        match (was_own, is_own) {
-            (true, false) => {
-                return Ok(Some(format!(
-                    "something was mounted on {place} since: unmount it"
-                )));
+        for path in change.places() {
+            let nearest = files::innermost(path, |dir| view.look(dir))?;
+            let is_own = view.dir(nearest.as_ref())?.mount()? == own;
+            let place = place_of(path);
+            match (was_own, is_own) {
+                (true, false) => {
+                    return Ok(Some(format!(
+                        "something was mounted on {place} since: unmount it"
+                    )));
+                }
+                (false, true) => {
+                    return Ok(Some(format!(
+                        "what was mounted on {place} is not mounted there now: mount it"
+                    )));
+                }
+                _ => {}
             }
-            (false, true) => {
-                return Ok(Some(format!(
-                    "what was mounted on {place} is not mounted there now: mount it"
-                )));
-            }
-            _ => {}
         }
     }
     Ok(None)

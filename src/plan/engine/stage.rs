@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{
     plan::{
         change::{Change, DiffSummary, Kind, Version},
-        files::{self, Attributes, FileError, Inherited, Kept},
+        files::{self, Attributes, Beside, FileError, Inherited, Kept},
         hash::{hash, hash_of_link},
         planned::{After, Original, Planned},
         record::{Run, Weakness},
@@ -137,7 +137,7 @@ impl<'a> Stage<'a> {
         let slot = self.slot(path, mount)?;
         let dir = self.folder.beside(&slot)?;
         let after = Version {
-            facts: inherited.make_dir(&dir, slot.name())?,
+            facts: inherited.make_dir((&dir, self.beside(&slot)), slot.name())?,
             sha256: String::new(),
             attributes: String::new(),
         };
@@ -245,6 +245,14 @@ impl<'a> Stage<'a> {
         Ok(slot)
     }
 
+    fn beside(&self, slot: &RelPath) -> Beside {
+        if self.names.beside.contains(slot) {
+            Beside::Files
+        } else {
+            Beside::Nothing
+        }
+    }
+
     fn own_slot(&mut self) -> Result<RelPath, FileError> {
         let slot = self.folder.slot(self.names.slots)?;
         self.names.slots += 1;
@@ -257,9 +265,10 @@ impl<'a> Stage<'a> {
         bytes: &[u8],
         attributes: &Attributes,
     ) -> Result<(Version, Kept), FileError> {
-        let dir = self.folder.beside(slot)?;
-        let (made, sha256) =
-            hashed_beside(bytes, || attributes.write_new(&dir, slot.name(), bytes));
+        let (dir, beside) = (self.folder.beside(slot)?, self.beside(slot));
+        let (made, sha256) = hashed_beside(bytes, || {
+            attributes.write_new((&dir, beside), slot.name(), bytes)
+        });
         let (file, lost) = made?;
         self.made.push(slot.clone());
         let facts = dir.facts_of(slot.name(), &file)?;

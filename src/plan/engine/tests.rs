@@ -182,3 +182,14 @@ fn the_newest_of_the_saves_that_come_while_a_change_is_given_back_stays() {
         assert_eq!(now, "save 4", "in round {round}");
     }
 }
+
+/// Somebody may have used it, and the plan is not to make it once more.
+#[test]
+fn a_file_that_was_made_and_is_gone_does_not_show_that_its_plan_was_undone() {
+    let place = place();
+    fs::write(place.path.join("made"), "new").unwrap();
+    let after = version(&place, "made");
+    let made = change(Kind::Create, ["made", "slot"], None, Some(after));
+    fs::remove_file(place.path.join("made")).unwrap();
+    assert!(!super::is_undone(&place.root, &[made]).unwrap());
+}

@@ -58,12 +58,16 @@ pub(super) fn tidy(
         }
         folder.make_room(backup)?;
         let to = view.parent(backup)?;
-        aside.rename(
-            slot.name(),
-            &to,
-            backup.name(),
-            rustix::fs::RenameFlags::empty(),
-        )?;
+        match aside.move_to(slot.name(), &to, backup.name()) {
+            Err(error) if error.errno == Errno::EXIST => {
+                notes.push(format!(
+                    "{path}: something else is at {backup}; the old file is kept as {slot}."
+                ));
+                spared.push(slot.clone());
+                continue;
+            }
+            moved => moved?,
+        };
         if differs {
             notes.push(written_since(path, backup));
         }
@@ -88,7 +92,7 @@ impl Waiting {
     /// `beside`: the slots on other mounts.
     pub(super) fn fitting(folder: &Folder<'_>, beside: &[RelPath], threads: usize) -> Self {
         let barrier = match beside {
-            [] => Barrier::fitting(folder.root),
+            [] => Barrier::fitting(&folder.dir),
             _ => Barrier::Each,
         };
         Self { barrier, threads }
@@ -109,6 +113,6 @@ impl Waiting {
         dirs.extend([None, Some(folder.path.clone())]);
         dirs.sort();
         dirs.dedup();
-        durable(folder.root, self.barrier, files, &dirs, self.threads)
+        durable(&folder.dir, self.barrier, files, &dirs, self.threads)
     }
 }

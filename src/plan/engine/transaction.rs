@@ -10,6 +10,7 @@
 //! error in one of them undoes all parts so far.
 
 use jiff::Timestamp;
+use rustix::fs::RenameFlags;
 
 use crate::{
     plan::{
@@ -223,15 +224,20 @@ impl<'a> Armed<'a> {
         let view = View::of(self.folder.root);
         let mut copies = Vec::new();
         for change in changes {
-            let (Some(before), Some(backup), None) =
-                (&change.before, &change.backup, change.new_path())
-            else {
+            let (Some(before), Some(backup)) = (&change.before, &change.backup) else {
                 continue;
             };
+            // The copy of a renamed file becomes its backup by a rename, unless it is on another mount.
+            if change.new_path().is_some() && !self.names.beside.contains(&change.slot) {
+                continue;
+            }
             self.folder.make_room(backup)?;
             let (from, to) = (view.parent(&change.path)?, view.parent(backup)?);
-            to.remove(backup.name())?;
-            from.copy(change.path.name(), &to, backup.name())?;
+            // A copy that is not whole has another name.
+            let part = format!("{}.part", backup.name());
+            to.remove(&part)?;
+            from.copy(change.path.name(), &to, &part)?;
+            to.rename(&part, &to, backup.name(), RenameFlags::empty())?;
             if !super::content::is_original(self.folder.root, backup, before)? {
                 return Err(ApplyError::Changed(change.path.to_string()).into());
             }

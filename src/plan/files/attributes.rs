@@ -35,11 +35,23 @@ pub(crate) struct Attributes {
     inherited: Inherited,
 }
 
+/// What is in the directory of a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// It is the plan's own, and nobody else can reach it.
+    Nothing,
+    /// The files of another mount, and what they inherit.
+    Files,
+}
+
 /// The attributes that could not be kept, each with the reason; empty if all were.
 pub(crate) type Kept = Vec<String>;
 
 /// Linux's limits of a list of names and of one value (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
 const LONGEST: usize = 65_536;
+
+/// The ACL of a file or directory.
+const ACL: &str = "system.posix_acl_access";
 
 /// The ACL that what is made in a directory begins with.
 const DEFAULT_ACL: &str = "system.posix_acl_default";
@@ -150,16 +162,19 @@ impl Attributes {
     /// Makes a file with these attributes and this content. Also returns what could not be kept.
     pub(crate) fn write_new(
         &self,
-        dir: &Dir<'_>,
+        (dir, beside): (&Dir<'_>, Beside),
         name: &str,
         bytes: &[u8],
     ) -> Result<(File, Kept), FileError> {
-        // Under most umasks these are the bits that it is to have, so that they need not be set.
-        let mode = self.mode.map_or(0o666, |mode| mode & 0o777);
-        let made = self
-            .inherited
-            .lend(dir, || dir.write_new(name, bytes, mode))?;
-        let (file, facts) = made;
+        let made = match beside {
+            // Under most umasks these are the bits that it is to have, so that they need not be set.
+            Beside::Nothing => self.inherited.lend(dir, || {
+                dir.write_new(name, bytes, self.mode.map_or(0o666, |mode| mode & 0o777))
+            }),
+            // Nobody else may open it before it has its attributes.
+            Beside::Files => dir.write_new(name, bytes, self.mode.map_or(0o666, |it| it & 0o700)),
+        };
+        let (file, facts) = made?;
         let lost = self.give(dir, name, &file, &facts)?;
         Ok((file, lost))
     }
@@ -212,7 +227,21 @@ impl Attributes {
                 fsetxattr(file, attribute, value, XattrFlags::empty())
             })?;
         }
-        let other = |mode: &u32| *mode != facts.mode || !self.extended.is_empty();
+        // A file that has the attributes of another one inherits nothing from its directory.
+        let is_copy = self.owner.is_some();
+        let has_acl = self
+            .extended
+            .iter()
+            .any(|(name, _)| name.as_bytes() == ACL.as_bytes());
+        let has_lost_acl = is_copy
+            && !has_acl
+            && dir.change("remove the ACL of", name, || {
+                match fremovexattr(file, ACL) {
+                    Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(false),
+                    removed => removed.map(|()| true),
+                }
+            })?;
+        let other = |mode: &u32| *mode != facts.mode || !self.extended.is_empty() || has_lost_acl;
         if let Some(mode) = wanted.filter(other) {
             dir.change("set the mode of", name, || {
                 fchmod(file, Mode::from_raw_mode(mode))
@@ -301,9 +330,16 @@ impl Inherited {
         made
     }
 
-    /// Makes a directory in a directory of the plan.
-    pub(crate) fn make_dir(&self, dir: &Dir<'_>, name: &str) -> Result<Facts, FileError> {
-        self.lend(dir, || dir.make_dir(name, 0o777))?;
+    /// Makes a directory in a directory of the plan, or beside the files of another mount, where it inherits by itself.
+    pub(crate) fn make_dir(
+        &self,
+        (dir, beside): (&Dir<'_>, Beside),
+        name: &str,
+    ) -> Result<Facts, FileError> {
+        match beside {
+            Beside::Nothing => self.lend(dir, || dir.make_dir(name, 0o777))?,
+            Beside::Files => dir.make_dir(name, 0o777)?,
+        }
         let made = dir.within(name)?;
         let facts = made.facts()?;
         let Some(group) = self.group else {

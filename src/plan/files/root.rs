@@ -186,10 +186,6 @@ impl Root {
         }
         Err(FileError::of("open", name)(Errno::AGAIN))
     }
-
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
 }
 
 /// Does the work on a thread that can write only below `root`, as can the threads that it starts. If the kernel

@@ -73,7 +73,7 @@ pub(super) fn execution_report(
         // Null where nothing can be, or could have been, rolled back.
         "rollback_manifest_id": story.undo.as_ref().map(|undo| undo.id),
         "executor": identity(),
-        "oneact_version": env!("CARGO_PKG_VERSION"),
+        "oneact_version": run.version,
         "archived": is_archived(story.status()),
         "task_id": run.task_id,
         "errors": errors(story, ids),

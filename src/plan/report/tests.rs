@@ -165,6 +165,7 @@ fn run() -> Run {
     Run {
         plan_id: "plan-001".to_owned(),
         task_id: "t1".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
         directory: path("agent_outputs/reports/20260224-100000_t1"),
         began: at(0),
         actions: vec![

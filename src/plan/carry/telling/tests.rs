@@ -9,6 +9,7 @@ fn story(fault: Fault, changed: Option<Rollback>) -> Story {
     let run = Run {
         plan_id: "p".to_owned(),
         task_id: "t".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
         directory: RelPath::parse("d").unwrap(),
         began: now.clone(),
         actions: Vec::new(),

@@ -151,3 +151,17 @@ fn what_is_large_is_not_compared_and_all_files_share_the_room() {
     assert_eq!((compared(shown[1]), room), (Some(3), 1));
     assert_eq!(shown[2], &ShownFile::Compared(Difference::TooLong));
 }
+
+#[test]
+fn a_plan_that_took_itself_back_offers_no_undo() {
+    let lab = Lab::new(&[("a.txt", "one\n")]);
+    let mut edit = replace("a001", "a.txt", "one", "two");
+    edit["validation_rules"] =
+        json!([{"type": "contains", "text": "one", "on_failure": "rollback"}]);
+    let finished = lab.run(plan(json!([edit])));
+    assert_eq!(status(&finished), Some(Status::RolledBack), "{finished:#?}");
+    let report = finished.execution_report.unwrap();
+    let found = shown(&lab, &report).unwrap();
+    assert!(matches!(found.undo, Undo::Undone(_)), "{found:?}");
+    assert_eq!(found.files[0].shown, ShownFile::Undone);
+}

@@ -29,7 +29,7 @@ fn acl() -> Vec<u8> {
 }
 
 /// Mode, group and ACLs.
-fn facts(path: &Utf8Path) -> (u32, u32, [Option<Vec<u8>>; 2]) {
+pub(super) fn facts(path: &Utf8Path) -> (u32, u32, [Option<Vec<u8>>; 2]) {
     let metadata = fs::metadata(path).unwrap();
     let acls = [ACCESS, DEFAULT].map(|name| {
         let mut value = vec![0; 1024];
@@ -38,6 +38,11 @@ fn facts(path: &Utf8Path) -> (u32, u32, [Option<Vec<u8>>; 2]) {
         Some(value)
     });
     (metadata.permissions().mode(), metadata.gid(), acls)
+}
+
+/// Gives a directory that default ACL; none where there are no ACLs.
+pub(super) fn give_acl(dir: &Utf8Path) -> Option<Vec<u8>> {
+    with_acl(dir).then(acl)
 }
 
 fn create(id: &str, target: &str) -> Value {

@@ -79,3 +79,29 @@ fn a_file_that_is_deleted_and_created_again_keeps_what_belongs_to_it_r_001_130()
         }
     }
 }
+
+#[test]
+fn no_two_originals_have_the_same_backup() {
+    let lab = Lab::new(&[("2", "two\n"), ("x", "ex\n"), ("x.bak/y", "why\n")]);
+    let before = lab.tree();
+    let write = |id: &str, target: &str| {
+        json!({"action_id": id, "action_type": "FILE_MODIFY", "target": target,
+            "operation": {"type": "replace_content", "content": "new\n"}})
+    };
+    let done = lab.run(plan(json!([
+        write("a", "2"),
+        write("b", "x"),
+        write("c", "x.bak/y")
+    ])));
+    assert_eq!(status(&done), Some(Status::Success), "{:?}", done.failure);
+    let order = crate::task::RollbackOrder {
+        plan: crate::task::PlanName::Path(lab.reports().remove(0).to_string()),
+        checkpoints: Vec::new(),
+        by: crate::task::Asker::Person,
+    };
+    let course = Course::default();
+    let desk = recovered::desk(&lab, &course);
+    let undone = crate::plan::rollback::rollback(&order, &Sanction::None, desk);
+    assert_eq!(undone.failure, None, "{undone:#?}");
+    assert_eq!(lab.tree(), before);
+}

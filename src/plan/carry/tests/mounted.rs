@@ -50,3 +50,56 @@ fn a_file_with_two_names_is_not_parted_from_the_other() {
     assert_eq!(finished.failure.unwrap().fault, Fault::SharedFile);
     assert_eq!(lab.read("b.txt"), "one\n");
 }
+
+/// On another mount, slots lie beside the files of the user.
+#[test]
+fn a_plan_on_another_mount_leaves_the_default_acl_of_a_directory_and_hands_it_to_no_file_that_has_its_own()
+ {
+    let lab = Lab::new(&[("data/old", "one\n"), ("data/gone", "two\n"), ("m/x", "")]);
+    let dir = lab.root.join("data");
+    let Some(acl) = inherited::give_acl(&dir) else {
+        return; // No ACLs here.
+    };
+    for name in ["old", "gone"] {
+        fs::set_permissions(dir.join(name), fs::Permissions::from_mode(0o640)).unwrap();
+    }
+    let Some(_mount) = Mount::bind(&lab, "data", "m") else {
+        return;
+    };
+    let create = |id: &str, target: &str| {
+        json!({"action_id": id, "action_type": "FILE_CREATE", "target": target,
+            "operation": {"type": "create", "content": "x"}})
+    };
+    let done = lab.run(plan(json!([
+        create("a", "m/new"),
+        create("b", "m/q/new"),
+        replace("c", "m/old", "one", "eins"),
+        {"action_id": "d", "action_type": "FILE_DELETE", "target": "m/gone", "operation": {"type": "delete"}},
+    ])));
+    assert_eq!(status(&done), Some(Status::Success), "{:?}", done.failure);
+    let (.., acls) = inherited::facts(&dir);
+    assert_eq!(acls[1].as_ref(), Some(&acl));
+    let (mode, _, acls) = inherited::facts(&dir.join("old"));
+    assert_eq!((mode & 0o777, acls), (0o640, [None, None]));
+    for (made, kernels) in [("new", "kernel-new"), ("q/new", "q/kernel-new")] {
+        fs::write(dir.join(kernels), "x").unwrap();
+        let facts = |name| inherited::facts(&dir.join(name));
+        assert_eq!(facts(made), facts(kernels), "{made}");
+    }
+    for name in ["kernel-new", "q/kernel-new"] {
+        fs::remove_file(dir.join(name)).unwrap();
+    }
+    let order = crate::task::RollbackOrder {
+        plan: crate::task::PlanName::Path(lab.reports().remove(0).to_string()),
+        checkpoints: Vec::new(),
+        by: crate::task::Asker::Person,
+    };
+    let course = Course::default();
+    let desk = recovered::desk(&lab, &course);
+    let undone = crate::plan::rollback::rollback(&order, &Sanction::None, desk);
+    assert_eq!(undone.failure, None, "{undone:#?}");
+    for name in ["old", "gone"] {
+        let (mode, _, acls) = inherited::facts(&dir.join(name));
+        assert_eq!((mode & 0o777, acls), (0o640, [None, None]), "{name}");
+    }
+}

@@ -140,3 +140,19 @@ fn a_rollback_gives_a_file_no_permission_and_no_owner_that_the_original_did_not_
         assert_eq!(lab.read("a.txt"), "one\n");
     }
 }
+
+/// Reports are output: what stands in the place of one keeps no plan open.
+#[test]
+fn a_finished_plan_whose_report_cannot_be_made_again_is_settled() {
+    let lab = Lab::new(&[("a.txt", "one\n")]);
+    let finished = lab.run(plan(json!([replace("a001", "a.txt", "one", "two")])));
+    assert_eq!(status(&finished), Some(Status::Success), "{finished:#?}");
+    let report = lab.reports().remove(0);
+    let log = report.join("change_log.json");
+    fs::remove_file(&log).unwrap();
+    fs::create_dir(&log).unwrap();
+    let notes = lab.root.join("agent_outputs/reports/.unfinished");
+    fs::write(notes.join(report.file_name().unwrap()), "{}").unwrap();
+    let told = settled(&lab);
+    assert_eq!(told.open, 0, "{told:?}");
+}

@@ -31,6 +31,7 @@ fn run() -> Run {
     Run {
         plan_id: "p".to_owned(),
         task_id: "t".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
         directory: RelPath::parse("agent_outputs/reports/r").unwrap(),
         began: at(),
         actions: Vec::new(),
