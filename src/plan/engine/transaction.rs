@@ -15,7 +15,7 @@ use rustix::fs::RenameFlags;
 use crate::{
     plan::{
         change::Change,
-        files::{FileError, Root, View},
+        files::{self, FileError, Root, View},
         record::{Durability, Ending, Undo, Weakness},
         report::Documents,
     },
@@ -25,7 +25,7 @@ use crate::{
 use super::{
     apply::{ApplyError, Way, apply},
     back::{UndoEnd, close, take_back},
-    content::adopted,
+    content::{adopted, is_original},
     folder::Folder,
     journal::{End, Event, JOURNAL, Journal, NotReady, Origin},
     stage::{Earlier, Names, Stage, clear_unchanged},
@@ -238,11 +238,11 @@ impl<'a> Armed<'a> {
             to.remove(&part)?;
             from.copy(change.path.name(), &to, &part)?;
             to.rename(&part, &to, backup.name(), RenameFlags::empty())?;
-            if !super::content::is_original(self.folder.root, backup, before)? {
+            if !is_original(self.folder.root, backup, before)? {
                 return Err(ApplyError::Changed(change.path.to_string()).into());
             }
             // A symbolic link is on the disk with its directory.
-            if before.facts.kind == crate::plan::files::Kind::File {
+            if before.facts.kind == files::Kind::File {
                 copies.push(backup.clone());
             }
         }

@@ -94,14 +94,6 @@ fn no_two_originals_have_the_same_backup() {
         write("c", "x.bak/y")
     ])));
     assert_eq!(status(&done), Some(Status::Success), "{:?}", done.failure);
-    let order = crate::task::RollbackOrder {
-        plan: crate::task::PlanName::Path(lab.reports().remove(0).to_string()),
-        checkpoints: Vec::new(),
-        by: crate::task::Asker::Person,
-    };
-    let course = Course::default();
-    let desk = recovered::desk(&lab, &course);
-    let undone = crate::plan::rollback::rollback(&order, &Sanction::None, desk);
-    assert_eq!(undone.failure, None, "{undone:#?}");
+    recovered::undo_the_first(&lab);
     assert_eq!(lab.tree(), before);
 }

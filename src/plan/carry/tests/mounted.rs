@@ -89,15 +89,7 @@ fn a_plan_on_another_mount_leaves_the_default_acl_of_a_directory_and_hands_it_to
     for name in ["kernel-new", "q/kernel-new"] {
         fs::remove_file(dir.join(name)).unwrap();
     }
-    let order = crate::task::RollbackOrder {
-        plan: crate::task::PlanName::Path(lab.reports().remove(0).to_string()),
-        checkpoints: Vec::new(),
-        by: crate::task::Asker::Person,
-    };
-    let course = Course::default();
-    let desk = recovered::desk(&lab, &course);
-    let undone = crate::plan::rollback::rollback(&order, &Sanction::None, desk);
-    assert_eq!(undone.failure, None, "{undone:#?}");
+    recovered::undo_the_first(&lab);
     for name in ["old", "gone"] {
         let (mode, _, acls) = inherited::facts(&dir.join(name));
         assert_eq!((mode & 0o777, acls), (0o640, [None, None]), "{name}");

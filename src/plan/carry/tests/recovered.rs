@@ -25,6 +25,17 @@ pub(super) fn settled(lab: &Lab) -> Settled {
     recover(desk(lab, &Course::default()))
 }
 
+/// Rolls the first plan of the lab back.
+pub(super) fn undo_the_first(lab: &Lab) {
+    let order = RollbackOrder {
+        plan: PlanName::Path(lab.reports().remove(0).to_string()),
+        checkpoints: Vec::new(),
+        by: Asker::Person,
+    };
+    let undone = rollback(&order, &Sanction::None, desk(lab, &Course::default()));
+    assert_eq!(undone.failure, None, "{undone:#?}");
+}
+
 /// Cuts a file to that many bytes. It stays the same file.
 fn cut(path: &Utf8Path, length: usize) {
     let file = fs::OpenOptions::new().write(true).open(path).unwrap();
