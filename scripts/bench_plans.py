@@ -29,7 +29,8 @@ def make_tree(root, files, size):
         directory = os.path.join(root, f"dir_{number % DIRECTORIES}")
         os.makedirs(directory, exist_ok=True)
         with open(os.path.join(directory, f"file_{number}.txt"), "w", encoding="utf-8") as file:
-            file.write(content(size))
+            # No two files are the same: git would store their content once.
+            file.write(f"file {number}\n{content(size)}")
 
 
 def names(files):
@@ -62,8 +63,8 @@ def timed(run):
     return (time.perf_counter() - begin) * 1000
 
 
-def changed(root):
-    for name in names(FILES):
+def changed(root, files=FILES):
+    for name in names(files):
         with open(os.path.join(root, name), encoding="utf-8") as file:
             assert NEW in file.read(), name
 
@@ -142,6 +143,68 @@ def against_others(oneact, clients, rounds):
             print(f"  {name:<44} {median:9.1f} ms  {spread:<14} {median / floor:7.2f} × floor  {median / git_median:7.2f} × git")
 
 
+def disks(oneact, before, patchloom, rounds):
+    """One file and all files against git: where flushes cost nothing, and where each takes 5 ms (strace; needs tmpfs at /dev/shm).
+
+    git waits for no flush by default, so that it is told to wait for all where they cost something."""
+    slow = ["strace", "-f", "--seccomp-bpf", "-qqq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync,syncfs", "-e", "signal=none",
+            "--inject=fsync,fdatasync,syncfs:delay_exit=5000"]
+    for what, disk, wrap, core in [("on a quick disk (tmpfs)", "/dev/shm", [], []),
+                                   ("where a flush takes 5 ms", None, slow, ["-c", "core.fsync=all"])]:
+        for files in (1, FILES):
+            with tempfile.TemporaryDirectory(dir=disk) as base:
+                against_git(what, base, files, (oneact, before, patchloom), (wrap, core), rounds)
+
+
+def against_git(what, base, files, programs, disk, rounds):
+    oneact, before, patchloom = programs
+    wrap, core = disk
+    template, after = os.path.join(base, "template"), os.path.join(base, "after")
+    os.mkdir(template)
+    make_tree(template, files, BYTES)
+    quiet("git", "init", "-q", cwd=template)
+    with open(os.path.join(template, ".git", "info", "exclude"), "w", encoding="utf-8") as excluded:
+        excluded.write(".oneact/\nagent_outputs/\nagent_logs/\n")
+    quiet(oneact, cwd=template, stdin=FIRST)
+    quiet("git", "add", "-A", cwd=template)
+    quiet("git", "commit", "-q", "-m", "before", cwd=template)
+    shutil.copytree(template, after)
+    for name in names(files):
+        path = os.path.join(after, name)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace(OLD, NEW))
+    patch, work = quiet("git", "diff", cwd=after), plan(files)
+    transaction = os.path.join(base, "plan.json")
+    with open(transaction, "w", encoding="utf-8") as file:
+        json.dump({"version": 1, "operations": [{"op": "replace", "path": name, "old": OLD, "new": NEW} for name in names(files)]}, file)
+
+    # In one process, so that strace starts once.
+    script = " && ".join(" ".join(["git", *core, *step]) for step in (["apply"], ["add", "-A"], ["commit", "-q", "-m", "after"]))
+    variants = {"git apply + git add -A + git commit": lambda root: quiet(*wrap, "sh", "-c", script, cwd=root, stdin=patch),
+                "oneact": lambda root: quiet(*wrap, oneact, cwd=root, stdin=work)}
+    if before:
+        variants["oneact, the build before"] = lambda root: quiet(*wrap, before, cwd=root, stdin=work)
+    if patchloom and not wrap:
+        variants["patchloom tx --apply"] = lambda root: quiet(patchloom, "tx", transaction, "--apply", cwd=root)
+    times = {name: [] for name in variants}
+    order = list(variants.items())
+    for number in range(rounds):
+        for name, run in order[number % len(order):] + order[:number % len(order)]:
+            root = os.path.join(base, f"work{sum(map(len, times.values()))}")
+            shutil.copytree(template, root, symlinks=True)
+            times[name].append(timed(lambda: run(root)))
+            changed(root, files)
+            if base.startswith("/dev/shm"):
+                shutil.rmtree(root)
+    own = statistics.median(times["oneact"])
+    print(f"\nplans  {files} modification{'s' * (files > 1)} of {BYTES / 1000:.0f} KB {what}  ({rounds} rounds)")
+    for name, values in times.items():
+        median = statistics.median(values)
+        print(f"  {name:<44} {median:9.1f} ms  ({min(values):.0f}–{max(values):.0f})   oneact is {own / median:6.2f} ×")
+
+
 def flushes(oneact):
     """Flushes and writes that reach a disk of our own; needs root and a loop device."""
     with tempfile.TemporaryDirectory() as base:
@@ -197,5 +260,7 @@ def growth(oneact, measured, rounds):
 
 def section(oneact, clients, measured, rounds):
     against_others(oneact, clients, rounds)
+    patchloom = os.path.join(clients, "patchloom", "bin", "patchloom")
+    disks(oneact, os.environ.get("ONEACT_BEFORE"), patchloom if os.path.exists(patchloom) else None, rounds)
     flushes(oneact)
     growth(oneact, measured, 3)

@@ -338,7 +338,8 @@ fn committed<'a>(
         let lost = telling::attributes_lost(&teller.story);
         teller.story.end.warnings.extend(lost);
         let ending = teller.ending();
-        applied.commit(ending, &teller.documents())
+        // The manifest stands there since before the first change.
+        applied.commit(ending, &report::end_documents(&teller.told))
     });
     let has_run = !teller.story.end.pipelines.is_empty();
     teller.desk.course.set(match &made {
@@ -388,9 +389,10 @@ fn make_part<'a>(
 }
 
 pub(super) fn committed_end(committed: Committed<'_>, mut teller: Teller<'_>) -> Outcome {
-    teller.story.end.durability = committed.durability;
     teller.after.extend(committed.notes);
     if committed.durability == Durability::Unconfirmed {
+        teller.story.end.durability = committed.durability;
+        teller.tell();
         teller.note("The plan is applied, but the disk did not confirm it: after a power failure it may be undone.");
     }
     teller.finish(&committed.folder)

@@ -40,21 +40,22 @@ pub(crate) struct Later {
     pub(crate) has_expired: bool,
 }
 
-/// The report of a plan. `ids` returns the story's ids, or new ones.
+/// The execution report and the change log of a plan. `ids` returns the story's ids, or new ones.
 pub(crate) fn execution(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> (Value, Value) {
     let report_id = ids();
     let report = execution::execution_report(story, report_id, ids);
     (report, execution::change_log(story, report_id, ids))
 }
 
+/// Those that say how a plan ended.
+pub(crate) fn end_documents((report, log): &(Value, Value)) -> Documents {
+    vec![(EXECUTION_REPORT, bytes(report)), (CHANGE_LOG, bytes(log))]
+}
+
 /// All files of the report directory of a plan that has ended. The story has its ids.
 pub(crate) fn documents(story: &Story, later: &Later) -> Documents {
     let mut ids = story.end.ids.iter().copied();
-    let (report, log) = execution(story, &mut || ids.next().unwrap_or_default());
-    let mut documents = vec![
-        (EXECUTION_REPORT, bytes(&report)),
-        (CHANGE_LOG, bytes(&log)),
-    ];
+    let mut documents = end_documents(&execution(story, &mut || ids.next().unwrap_or_default()));
     if let Some(undo) = &story.undo {
         documents.extend(undo_documents(
             &story.run,

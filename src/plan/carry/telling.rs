@@ -33,6 +33,8 @@ pub(crate) struct Teller<'a> {
     pub(crate) story: Story,
     /// Whether the plan may change protected files.
     pub(crate) sanction: Sanction,
+    /// The execution report and the change log of the end that was recorded last.
+    pub(crate) told: (Value, Value),
     /// What is told beside the reports, because it happened after they were made.
     pub(crate) after: Vec<String>,
 }
@@ -48,6 +50,7 @@ impl<'a> Teller<'a> {
                 story
             },
             sanction: Sanction::None,
+            told: (Value::Null, Value::Null),
             after: Vec::new(),
         }
     }
@@ -240,18 +243,18 @@ impl<'a> Teller<'a> {
 
     /// The end of the plan as it is known now, with the ids of its reports.
     pub(crate) fn ending(&mut self) -> Ending {
-        self.reports();
-        self.story.end.clone()
-    }
-
-    /// The execution report.
-    fn reports(&mut self) -> Value {
         self.story.end.ended = At::from(&self.desk.host.now());
         let passed = self.clock.elapsed().as_millis();
         self.story.end.duration_ms = u64::try_from(passed).unwrap_or(u64::MAX);
+        self.tell();
+        self.story.end.clone()
+    }
+
+    /// Makes the execution report and the change log of the end as it is known now.
+    pub(crate) fn tell(&mut self) {
         let (host, mut ids) = (self.desk.host, std::mem::take(&mut self.story.end.ids));
         let mut given = 0;
-        let (report, _) = report::execution(&self.story, &mut || {
+        self.told = report::execution(&self.story, &mut || {
             given += 1;
             if ids.len() < given {
                 ids.push(uuid_v4(host.random_bytes()));
@@ -259,7 +262,6 @@ impl<'a> Teller<'a> {
             ids.get(given - 1).copied().unwrap_or_default()
         });
         self.story.end.ids = ids;
-        report
     }
 
     /// The reports as files of the report directory, of the end that was recorded last.
@@ -296,19 +298,16 @@ impl<'a> Teller<'a> {
         if self.story.undo.is_none() {
             files.rollback_manifest = None;
         }
-        let mut ids = self.story.end.ids.iter().copied();
-        let mut known = || ids.next().unwrap_or_default();
-        let (report, _) = report::execution(&self.story, &mut known);
-        reported(self.outcome(report), files)
+        reported(self.outcome(), files)
     }
 
     /// The outcome if no report could be written.
     pub(crate) fn unwritten(mut self) -> Outcome {
-        let report = self.reports();
-        self.outcome(report)
+        self.ending();
+        self.outcome()
     }
 
-    fn outcome(self, report: Value) -> Outcome {
+    fn outcome(self) -> Outcome {
         let story = &self.story;
         let mut failure = self.failure().cloned();
         if let Some(failure) = &mut failure {
@@ -360,7 +359,7 @@ impl<'a> Teller<'a> {
         };
         Outcome {
             effect,
-            execution_report: Some(report),
+            execution_report: Some(self.told.0),
             changed,
             reasoning: reasoning(story),
             notes: [self.story.end.warnings, self.after].concat(),

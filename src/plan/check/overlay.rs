@@ -13,7 +13,7 @@ use crate::{
     edit,
     host::{Host, RangeLock},
     plan::{
-        files::{Dir, Facts, FileError, Kind, Located, View, innermost},
+        files::{Dir, Facts, FileError, Kind, Located, View, innermost, there},
         model::{Action, ActionId, Links, ModeChange, Operation, Plan},
         planned::Original,
     },
@@ -333,6 +333,9 @@ impl<'a> Overlay<'a> {
 
     /// The innermost directory on the path that exists.
     fn nearest(&self, path: &RelPath) -> Result<Rc<Dir<'a>>, FileError> {
+        if let Some(parent) = there(self.view.parent(path))? {
+            return Ok(parent);
+        }
         let nearest = innermost(path, |dir| self.view.look(dir))?;
         self.view.dir(nearest.as_ref())
     }

@@ -11,7 +11,7 @@ mod state;
 
 use std::{fs::File, io::Read};
 
-use crc::{CRC_32_ISO_HDLC, Crc};
+use crc::{CRC_32_ISO_HDLC, Crc, Table};
 
 use crate::{
     plan::{
@@ -35,7 +35,7 @@ const LONGEST: u64 = 16 * 1024 * 1024;
 /// The longest first line of a journal that is recovered without a question. It names no paths.
 const FIRST: u64 = 4096;
 
-const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
+static CHECKSUM: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC);
 
 /// Whether a journal was written in this place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

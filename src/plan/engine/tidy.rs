@@ -1,5 +1,7 @@
 //! What is done beside the changes: the originals become backups, slots are removed, and the disk is waited for.
 
+use std::collections::BTreeSet;
+
 use rustix::io::Errno;
 
 use crate::{
@@ -23,7 +25,7 @@ pub(super) fn tidy(
     beside: &[RelPath],
     notes: &mut Vec<String>,
 ) -> Result<(), FileError> {
-    let mut spared = Vec::new();
+    let (mut spared, mut rooms) = (Vec::new(), BTreeSet::new());
     let view = View::of(folder.root);
     for change in changes {
         let (path, slot) = (&change.path, &change.slot);
@@ -56,7 +58,9 @@ pub(super) fn tidy(
             }
             continue;
         }
-        folder.make_room(backup)?;
+        if rooms.insert(backup.parent()) {
+            folder.make_room(backup)?;
+        }
         let to = view.parent(backup)?;
         match aside.move_to(slot.name(), &to, backup.name()) {
             Err(error) if error.errno == Errno::EXIST => {

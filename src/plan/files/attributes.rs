@@ -60,7 +60,13 @@ const SET_USER_ID: u32 = 0o4000;
 const SET_GROUP_ID: u32 = 0o2000;
 
 /// What the kernel writes to a buffer: names, each with a NUL behind it, or a value.
-fn told(tell: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Errno> {
+fn told(mut tell: impl FnMut(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Errno> {
+    // Most files have few attributes, and most values are short.
+    let mut few = [0; 512];
+    match tell(&mut few) {
+        Err(Errno::RANGE) => {}
+        told => return Ok(few.get(..told?).unwrap_or_default().to_vec()),
+    }
     let mut bytes = vec![0; LONGEST];
     let length = tell(&mut bytes)?;
     bytes.truncate(length);
@@ -175,7 +181,7 @@ impl Attributes {
             Beside::Files => dir.write_new(name, bytes, self.mode.map_or(0o666, |it| it & 0o700)),
         };
         let (file, facts) = made?;
-        let lost = self.give(dir, name, &file, &facts)?;
+        let lost = self.give((dir, beside), name, &file, &facts)?;
         Ok((file, lost))
     }
 
@@ -197,7 +203,7 @@ impl Attributes {
     /// error, so that nobody gets what only others had.
     fn give(
         &self,
-        dir: &Dir<'_>,
+        (dir, beside): (&Dir<'_>, Beside),
         name: &str,
         file: &File,
         facts: &Facts,
@@ -228,12 +234,12 @@ impl Attributes {
             })?;
         }
         // A file that has the attributes of another one inherits nothing from its directory.
-        let is_copy = self.owner.is_some();
+        let may_inherit = beside == Beside::Files && self.owner.is_some();
         let has_acl = self
             .extended
             .iter()
             .any(|(name, _)| name.as_bytes() == ACL.as_bytes());
-        let has_lost_acl = is_copy
+        let has_lost_acl = may_inherit
             && !has_acl
             && dir.change("remove the ACL of", name, || {
                 match fremovexattr(file, ACL) {
@@ -275,7 +281,7 @@ impl Dir<'_> {
         to.arrived(new, &copy)?;
         let attributes = Attributes::of(self, name, &from, &facts)?.dated_like(&facts);
         // The manifest contains the attributes that a backup cannot have.
-        attributes.give(to, new, &copy, &made)?;
+        attributes.give((to, Beside::Files), new, &copy, &made)?;
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! One directory: reads and changes of the files in it.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, OnceCell},
     fs::File,
     io::{self, Write},
     os::{
@@ -34,6 +34,9 @@ pub(crate) struct Dir<'a> {
     path: Option<RelPath>,
     /// Whether [`Dir::may_change`] has said so.
     is_changeable: Cell<bool>,
+    /// What is asked once, because it cannot change.
+    mount: OnceCell<u64>,
+    is_in_user_space: OnceCell<bool>,
 }
 
 impl Root {
@@ -79,12 +82,13 @@ impl<'a> Dir<'a> {
     }
 
     fn new(root: &'a Root, fd: OwnedFd, path: Option<RelPath>) -> Self {
-        let is_changeable = Cell::new(false);
         Self {
             root,
             fd,
             path,
-            is_changeable,
+            is_changeable: Cell::default(),
+            mount: OnceCell::new(),
+            is_in_user_space: OnceCell::new(),
         }
     }
 
@@ -156,7 +160,11 @@ impl<'a> Dir<'a> {
     }
 
     pub(crate) fn mount(&self) -> Result<u64, FileError> {
-        Ok(self.facts()?.mount)
+        if let Some(mount) = self.mount.get() {
+            return Ok(*mount);
+        }
+        let mount = self.facts()?.mount;
+        Ok(*self.mount.get_or_init(|| mount))
     }
 
     /// Opens a regular file; a link, a pipe or a device is not opened, and nothing waits.
@@ -325,7 +333,7 @@ impl<'a> Dir<'a> {
 
     /// Waits until a file system in user space has what was written: it may tell an error only to the handle that wrote.
     pub(super) fn arrived(&self, name: &str, file: &File) -> Result<(), FileError> {
-        if is_of_kind(file, FUSE) {
+        if *self.is_in_user_space.get_or_init(|| is_of_kind(&self.fd, FUSE)) {
             self.sync_data(name, file)?;
         }
         Ok(())

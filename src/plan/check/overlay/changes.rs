@@ -6,7 +6,7 @@ use super::{Entry, Now, Overlay};
 use crate::{
     plan::{
         check::Sink,
-        files::{Attributes, FileError, Inherited},
+        files::{Attributes, FileError, Inherited, there},
         model::Permissions,
         planned::{After, Original, Planned},
     },
@@ -50,7 +50,8 @@ impl<'a> Overlay<'a> {
     }
 
     fn make_dirs(&mut self, path: &RelPath, sink: &mut dyn Sink) -> Result<(), FileError> {
-        if self.files.get(path).is_none_or(|entry| entry.now.is_none()) {
+        let is_kept = self.files.get(path).is_some_and(|entry| entry.now.is_some());
+        if !is_kept || there(self.view.parent(path))?.is_some() {
             return Ok(());
         }
         for dir in path.ancestors() {
