@@ -22,24 +22,16 @@ use super::{
     journal::{Event, JOURNAL, Journal},
 };
 
-/// The changes of a plan, collected while their content is made.
+/// What a plan has until it ends: its report directory, its journal, and what it has changed.
 #[derive(Debug)]
-pub(crate) struct Stage<'a> {
+pub(super) struct Work<'a> {
     pub(super) folder: Folder<'a>,
     pub(super) journal: Journal,
-    pub(crate) changes: Vec<Change>,
-    /// Slots that were written. They must be on the disk before the first change.
-    pub(super) made: Vec<RelPath>,
-    pub(super) names: Names,
-    /// The time that written files get; none = the moment at which they are written.
-    clock: Option<Timestamp>,
-    /// The changes of the parts before this one, which are made.
-    pub(super) earlier: Option<Earlier>,
-}
-
-/// The names that were given so far.
-#[derive(Debug)]
-pub(super) struct Names {
+    /// Those of all parts so far, in the order in which they are made.
+    pub(super) changes: Vec<Change>,
+    /// How many of them are made, and how.
+    pub(super) captures: Vec<Option<Weakness>>,
+    /// The mount of the report directory.
     mount: u64,
     /// How many slots are in the report directory.
     slots: usize,
@@ -48,12 +40,15 @@ pub(super) struct Names {
     backups: BackupNames,
 }
 
-/// The changes of earlier parts, with how each was made.
+/// The changes of a part, collected while their content is made.
 #[derive(Debug)]
-pub(super) struct Earlier {
-    pub(super) changes: Vec<Change>,
-    pub(super) captures: Vec<Option<Weakness>>,
-    pub(super) threads: usize,
+pub(crate) struct Stage<'a> {
+    pub(super) work: Work<'a>,
+    pub(crate) changes: Vec<Change>,
+    /// Slots that were written. They must be on the disk before the first change.
+    pub(super) made: Vec<RelPath>,
+    /// The time that written files get; none = the moment at which they are written.
+    clock: Option<Timestamp>,
 }
 
 /// From this size on, a file is hashed while it is written.
@@ -70,6 +65,18 @@ fn hashed_beside<T>(bytes: &[u8], work: impl FnOnce() -> T) -> (T, String) {
     })
 }
 
+impl Work<'_> {
+    /// Appends an event that a crash may still lose.
+    pub(super) fn append(&mut self, event: &Event) -> Result<(), FileError> {
+        self.journal.append(&self.folder.dir, event)
+    }
+
+    /// Appends an event, and waits until it is on the disk.
+    pub(super) fn record(&mut self, event: &Event) -> Result<(), FileError> {
+        self.journal.record(&self.folder.dir, event)
+    }
+}
+
 impl<'a> Stage<'a> {
     /// `mark` says which run applies the plan. The journal is made first, because nothing is known about a plan
     /// without one.
@@ -82,44 +89,32 @@ impl<'a> Stage<'a> {
         let journal = Journal::begin(&folder.dir, &mark.operation_id, &mark.sanction, run)?;
         folder.mark(mark)?;
         folder.make_slots()?;
-        let names = Names {
+        let work = Work {
             mount: folder.dir.mount()?,
+            folder,
+            journal,
+            changes: Vec::new(),
+            captures: Vec::new(),
             slots: 0,
             beside: Vec::new(),
             backups: BackupNames::default(),
         };
-        Ok(Self {
-            folder,
-            journal,
-            changes: Vec::new(),
-            made: Vec::new(),
-            names,
-            clock,
-            earlier: None,
-        })
+        Ok(Self::of(work, clock))
     }
 
-    /// The stage of a part after `earlier` ones.
-    pub(super) fn after(
-        folder: Folder<'a>,
-        journal: Journal,
-        names: Names,
-        (earlier, clock): (Earlier, Option<Timestamp>),
-    ) -> Self {
+    /// The stage of the next part.
+    pub(super) fn of(work: Work<'a>, clock: Option<Timestamp>) -> Self {
         Self {
-            folder,
-            journal,
+            work,
             changes: Vec::new(),
             made: Vec::new(),
-            names,
             clock,
-            earlier: Some(earlier),
         }
     }
 
-    /// The changes of the parts before this one.
+    /// The changes of the parts before this one, which are made.
     pub(crate) fn made_changes(&self) -> &[Change] {
-        self.earlier.as_ref().map_or(&[], |it| &it.changes)
+        &self.work.changes
     }
 
     /// Stages a directory that will be made. `mount` is the mount that it will be in.
@@ -130,12 +125,11 @@ impl<'a> Stage<'a> {
         inherited: &Inherited,
     ) -> Result<(), FileError> {
         let made = |change: &Change| change.kind == Kind::MakeDir && change.path == *path;
-        let earlier = self.earlier.iter().flat_map(|earlier| &earlier.changes);
-        if earlier.chain(&self.changes).any(made) {
+        if self.work.changes.iter().chain(&self.changes).any(made) {
             return Ok(());
         }
         let slot = self.slot(path, mount)?;
-        let dir = self.folder.beside(&slot)?;
+        let dir = self.work.folder.beside(&slot)?;
         let after = Version {
             facts: inherited.make_dir((&dir, self.beside(&slot)), slot.name())?,
             sha256: String::new(),
@@ -149,9 +143,9 @@ impl<'a> Stage<'a> {
     /// Stages the removal of a directory that will be empty. A directory in another mount is left out: it contains
     /// slots, and would not be empty.
     pub(crate) fn remove_dir(&mut self, path: RelPath) -> Result<(), FileError> {
-        let root = self.folder.root;
+        let root = self.work.folder.root;
         let found = root.look(&path)?.map(|facts| facts.kind);
-        if found == Some(files::Kind::Dir) && root.dir(Some(&path))?.mount()? == self.names.mount {
+        if found == Some(files::Kind::Dir) && root.dir(Some(&path))?.mount()? == self.work.mount {
             let slot = self.own_slot()?;
             let change = Change::of_dir(path, Kind::RemoveDir, slot, None);
             self.changes.push(change);
@@ -194,7 +188,7 @@ impl<'a> Stage<'a> {
             }
         };
         let backup = before.as_ref();
-        let backup = backup.map(|_| self.folder.backup(&path, &mut self.names.backups));
+        let backup = backup.map(|_| self.work.folder.backup(&path, &mut self.work.backups));
         self.changes.push(Change {
             path,
             kind,
@@ -218,13 +212,13 @@ impl<'a> Stage<'a> {
         let facts = &original.version.facts;
         if facts.kind == files::Kind::Link {
             let to = String::from_utf8_lossy(&original.bytes);
-            return self.folder.beside(slot)?.make_link(&to, slot.name());
+            return self.work.folder.beside(slot)?.make_link(&to, slot.name());
         }
         let attributes = original.attributes.clone().dated_like(facts);
         match self.fill(slot, &original.bytes, &attributes) {
             // The file of somebody else: its copy is nobody else's.
             Err(error) if error.errno == Errno::PERM => {
-                self.folder.beside(slot)?.remove(slot.name())?;
+                self.work.folder.beside(slot)?.remove(slot.name())?;
                 self.fill(slot, &original.bytes, &attributes.private())
                     .map(drop)
             }
@@ -233,20 +227,20 @@ impl<'a> Stage<'a> {
     }
 
     fn slot(&mut self, path: &RelPath, mount: u64) -> Result<RelPath, FileError> {
-        if mount == self.names.mount {
+        if mount == self.work.mount {
             return self.own_slot();
         }
-        let number = self.names.beside.len();
-        let slot = self.folder.slot_beside(path, number)?;
+        let number = self.work.beside.len();
+        let slot = self.work.folder.slot_beside(path, number)?;
         // Before it is made, so that it is found after a crash.
         let event = Event::Beside(slot.clone());
-        self.journal.append(&self.folder.dir, &event)?;
-        self.names.beside.push(slot.clone());
+        self.work.append(&event)?;
+        self.work.beside.push(slot.clone());
         Ok(slot)
     }
 
     fn beside(&self, slot: &RelPath) -> Beside {
-        if self.names.beside.contains(slot) {
+        if self.work.beside.contains(slot) {
             Beside::Files
         } else {
             Beside::Nothing
@@ -254,8 +248,8 @@ impl<'a> Stage<'a> {
     }
 
     fn own_slot(&mut self) -> Result<RelPath, FileError> {
-        let slot = self.folder.slot(self.names.slots)?;
-        self.names.slots += 1;
+        let slot = self.work.folder.slot(self.work.slots)?;
+        self.work.slots += 1;
         Ok(slot)
     }
 
@@ -265,7 +259,7 @@ impl<'a> Stage<'a> {
         bytes: &[u8],
         attributes: &Attributes,
     ) -> Result<(Version, Kept), FileError> {
-        let (dir, beside) = (self.folder.beside(slot)?, self.beside(slot));
+        let (dir, beside) = (self.work.folder.beside(slot)?, self.beside(slot));
         let (made, sha256) = hashed_beside(bytes, || {
             attributes.write_new((&dir, beside), slot.name(), bytes)
         });
@@ -281,7 +275,7 @@ impl<'a> Stage<'a> {
     }
 
     fn fill_link(&self, slot: &RelPath, to: &str) -> Result<Version, FileError> {
-        let dir = self.folder.beside(slot)?;
+        let dir = self.work.folder.beside(slot)?;
         dir.make_link(to, slot.name())?;
         Attributes::default()
             .stamped(self.clock)

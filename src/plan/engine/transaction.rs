@@ -28,7 +28,7 @@ use super::{
     content::{adopted, is_original},
     folder::Folder,
     journal::{End, Event, JOURNAL, Journal, NotReady, Origin},
-    stage::{Earlier, Names, Stage, clear_unchanged},
+    stage::{Stage, Work, clear_unchanged},
     tidy::{Waiting, tidy},
 };
 
@@ -39,15 +39,8 @@ const TAIL: u64 = 64 * 1024;
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Armed<'a> {
-    folder: Folder<'a>,
-    /// Those of all parts so far.
-    changes: Vec<Change>,
-    /// How many of them are made, and how.
-    captures: Vec<Option<Weakness>>,
-    journal: Journal,
-    names: Names,
+    work: Work<'a>,
     waiting: Waiting,
-    threads: usize,
 }
 
 /// Every change is made and on the disk, and can still be undone.
@@ -87,37 +80,27 @@ impl<'a> Stage<'a> {
         end: u64,
         threads: usize,
     ) -> Result<Armed<'a>, Box<Undoing<'a>>> {
-        let waiting = Waiting::fitting(&self.folder, &self.names.beside, threads);
+        let waiting = Waiting::fitting(&self.work.folder, &self.work.beside, threads);
         let ready = self.checkpoint(undo, end, waiting);
-        let (mut changes, captures) = match self.earlier.take() {
-            Some(earlier) => (earlier.changes, earlier.captures),
-            None => (Vec::new(), Vec::with_capacity(self.changes.len())),
-        };
-        let earlier = changes.len();
-        changes.append(&mut self.changes);
-        let mut armed = Armed {
-            folder: self.folder,
-            changes,
-            captures,
-            journal: self.journal,
-            names: self.names,
-            waiting,
-            threads,
-        };
+        let mut work = self.work;
+        let earlier = work.changes.len();
+        work.changes.append(&mut self.changes);
+        let mut armed = Armed { work, waiting };
         let ready = ready.and_then(|()| {
             // From here on, a journal without changes was cut.
-            armed.folder.make_backups()?;
-            armed.folder.put(documents)?;
-            let beside = |change: &&Change| armed.names.beside.contains(&change.slot);
-            let changes: Vec<&Change> = armed.changes.iter().skip(earlier).filter(beside).collect();
+            let work = &armed.work;
+            work.folder.make_backups()?;
+            work.folder.put(documents)?;
+            let beside = |change: &&Change| work.beside.contains(&change.slot);
+            let changes: Vec<&Change> = work.changes.iter().skip(earlier).filter(beside).collect();
             armed.copy(&changes)?;
-            Ok(armed.journal.append(&armed.folder.dir, &Event::Apply)?)
+            Ok(armed.work.append(&Event::Apply)?)
         });
         match ready {
             Ok(()) => Ok(armed),
             Err(error) => {
-                armed.changes.truncate(earlier);
-                Err(Box::new(armed.undo(error, earlier)))
+                armed.work.changes.truncate(earlier);
+                Err(Box::new(armed.undo(error)))
             }
         }
     }
@@ -127,31 +110,21 @@ impl<'a> Stage<'a> {
             changes: self.changes.clone(),
             ..undo
         };
-        self.journal.ready(&self.folder.dir, part, end + TAIL)?;
+        let Work {
+            folder, journal, ..
+        } = &mut self.work;
+        journal.ready(&folder.dir, part, end + TAIL)?;
         let mut files = std::mem::take(&mut self.made);
-        files.extend([self.folder.below(JOURNAL)?, self.folder.note()?]);
+        files.extend([folder.below(JOURNAL)?, folder.note()?]);
         let slots = self.changes.iter().map(|change| &change.slot);
-        Ok(waiting.wait(&self.folder, &files, slots)?)
+        Ok(waiting.wait(folder, &files, slots)?)
     }
 
     /// Undoes the parts before this one. If there are none, nothing was changed.
     pub(crate) fn undo(self, why: Failure) -> Undoing<'a> {
-        let earlier = self.earlier.unwrap_or_else(|| Earlier {
-            changes: Vec::new(),
-            captures: Vec::new(),
-            threads: 1,
-        });
-        let made = earlier.changes.len();
-        let armed = Armed {
-            waiting: Waiting::fitting(&self.folder, &self.names.beside, earlier.threads),
-            folder: self.folder,
-            changes: earlier.changes,
-            captures: earlier.captures,
-            journal: self.journal,
-            names: self.names,
-            threads: earlier.threads,
-        };
-        armed.undo(why, made)
+        let waiting = Waiting::fitting(&self.work.folder, &self.work.beside, 1);
+        let work = self.work;
+        Armed { work, waiting }.undo(why)
     }
 
     /// Ends a plan before its first change: its journal says so, because on a full disk the answer may not be recorded. If the
@@ -161,9 +134,15 @@ impl<'a> Stage<'a> {
             end: End::NothingChanged,
             ending: Box::new(ending),
         };
-        let stated = self.journal.record(&self.folder.dir, &event);
-        clear_unchanged(&self.folder, &self.names.beside, stated)?;
-        Ok(self.folder)
+        let Work {
+            folder,
+            journal,
+            beside,
+            ..
+        } = &mut self.work;
+        let stated = journal.record(&folder.dir, &event);
+        clear_unchanged(folder, beside, stated)?;
+        Ok(self.work.folder)
     }
 }
 
@@ -174,20 +153,20 @@ impl<'a> Armed<'a> {
         mut self,
         stopped: &dyn Fn() -> Option<Failure>,
     ) -> Result<Applied<'a>, Box<Undoing<'a>>> {
-        let earlier = self.captures.len();
-        let view = View::of(self.folder.root);
+        let earlier = self.work.captures.len();
+        let view = View::of(self.work.folder.root);
         let mut way = Way::Exchange;
-        while let Some(change) = self.changes.get(self.captures.len()) {
-            let before = self.captures.len();
+        while let Some(change) = self.work.changes.get(self.work.captures.len()) {
+            let before = self.work.captures.len();
             let (failure, made) = match stopped() {
                 Some(failure) => (failure, before),
                 None => match apply(&view, change, way) {
                     Ok(capture) => {
-                        self.captures.push(capture);
+                        self.work.captures.push(capture);
                         continue;
                     }
                     Err(ApplyError::NoExchange(_)) => {
-                        let rest: Vec<&Change> = self.changes.iter().skip(before).collect();
+                        let rest: Vec<&Change> = self.work.changes.iter().skip(before).collect();
                         match self.copy(&rest) {
                             Ok(()) => {
                                 way = Way::Replace;
@@ -202,43 +181,41 @@ impl<'a> Armed<'a> {
                 },
             };
             let at = change.path.clone();
+            self.work.changes.truncate(made);
             return Err(Box::new(Undoing {
                 at: Some(at),
-                ..self.undo(failure, made)
+                ..self.undo(failure)
             }));
         }
-        let names = self.changes.iter().skip(earlier);
+        let names = self.work.changes.iter().skip(earlier);
         let names = names.flat_map(|change| change.places().chain([&change.slot]));
-        match self.waiting.wait(&self.folder, &[], names) {
+        match self.waiting.wait(&self.work.folder, &[], names) {
             Ok(()) => Ok(Applied { armed: self }),
-            Err(error) => {
-                let made = self.changes.len();
-                Err(Box::new(self.undo(error.into(), made)))
-            }
+            Err(error) => Err(Box::new(self.undo(error.into()))),
         }
     }
 
     /// Copies the originals of changes that cannot keep them by an exchange to their backups, and waits until the copies are on
     /// the disk.
     fn copy(&self, changes: &[&Change]) -> Result<(), Failure> {
-        let view = View::of(self.folder.root);
+        let view = View::of(self.work.folder.root);
         let mut copies = Vec::new();
         for change in changes {
             let (Some(before), Some(backup)) = (&change.before, &change.backup) else {
                 continue;
             };
             // The copy of a renamed file becomes its backup by a rename, unless it is on another mount.
-            if change.new_path().is_some() && !self.names.beside.contains(&change.slot) {
+            if change.new_path().is_some() && !self.work.beside.contains(&change.slot) {
                 continue;
             }
-            self.folder.make_room(backup)?;
+            self.work.folder.make_room(backup)?;
             let (from, to) = (view.parent(&change.path)?, view.parent(backup)?);
             // A copy that is not whole has another name.
             let part = format!("{}.part", backup.name());
             to.remove(&part)?;
             from.copy(change.path.name(), &to, &part)?;
             to.rename(&part, &to, backup.name(), RenameFlags::empty())?;
-            if !is_original(self.folder.root, backup, before)? {
+            if !is_original(self.work.folder.root, backup, before)? {
                 return Err(ApplyError::Changed(change.path.to_string()).into());
             }
             // A symbolic link is on the disk with its directory.
@@ -250,29 +227,30 @@ impl<'a> Armed<'a> {
             return Ok(());
         }
         let names: Vec<RelPath> = copies.clone();
-        Ok(self.waiting.wait(&self.folder, &copies, names.iter())?)
+        Ok(self
+            .waiting
+            .wait(&self.work.folder, &copies, names.iter())?)
     }
 
-    /// Undoes the first `made` changes; the others were not made.
-    fn undo(mut self, why: Failure, made: usize) -> Undoing<'a> {
-        self.changes.truncate(made);
+    /// Undoes the changes, of which the last may not have been made.
+    fn undo(self, why: Failure) -> Undoing<'a> {
         // Where nothing identifies the journal, nothing identifies the files.
-        let changes = match self.journal.origin {
-            Origin::Here => Ok(self.changes),
-            Origin::Unproven(_) => adopted(self.folder.root, &self.changes),
+        let changes = match self.work.journal.origin {
+            Origin::Here => Ok(self.work.changes),
+            Origin::Unproven(_) => adopted(self.work.folder.root, &self.work.changes),
         };
         let (end, spared) = match changes {
             Ok(changes) if changes.is_empty() => (UndoEnd::NothingChanged, Vec::new()),
             Ok(changes) => {
                 let begun = changes.len();
-                take_back(&self.folder, &changes, begun, self.waiting)
+                take_back(&self.work.folder, &changes, begun, self.waiting)
             }
             Err(error) => (UndoEnd::Stuck(vec![error.to_string()]), Vec::new()),
         };
         Undoing {
-            folder: self.folder,
-            journal: self.journal,
-            beside: self.names.beside,
+            folder: self.work.folder,
+            journal: self.work.journal,
+            beside: self.work.beside,
             why,
             at: None,
             end,
@@ -298,37 +276,30 @@ impl<'a> Undoing<'a> {
 impl<'a> Applied<'a> {
     /// Those of all parts so far.
     pub(crate) fn changes(&self) -> &[Change] {
-        &self.armed.changes
+        &self.armed.work.changes
     }
 
     /// One for each change.
     pub(crate) fn captures(&self) -> &[Option<Weakness>] {
-        &self.armed.captures
+        &self.armed.work.captures
     }
 
     /// Records an event between two parts, and waits until it is on the disk.
     pub(crate) fn record(&mut self, event: &Event) -> Result<(), FileError> {
-        self.armed.journal.record(&self.armed.folder.dir, event)
+        self.armed.work.record(event)
     }
 
     pub(crate) fn root(&self) -> &'a Root {
-        self.armed.folder.root
+        self.armed.work.folder.root
     }
 
     /// The stage of the next part.
     pub(crate) fn next(self, clock: Option<Timestamp>) -> Stage<'a> {
-        let armed = self.armed;
-        let earlier = Earlier {
-            changes: armed.changes,
-            captures: armed.captures,
-            threads: armed.threads,
-        };
-        Stage::after(armed.folder, armed.journal, armed.names, (earlier, clock))
+        Stage::of(self.armed.work, clock)
     }
 
     pub(crate) fn undo(self, why: Failure) -> Undoing<'a> {
-        let made = self.armed.changes.len();
-        self.armed.undo(why, made)
+        self.armed.undo(why)
     }
 
     /// Records that the plan is done and how, and waits until that is on the disk. Then writes the documents, which are output, and
@@ -338,15 +309,15 @@ impl<'a> Applied<'a> {
         ending: Ending,
         documents: &Documents,
     ) -> Result<Committed<'a>, Box<Undoing<'a>>> {
-        let mut work = self.armed;
+        let mut armed = self.armed;
         let event = Event::End {
             end: End::Done,
             ending: Box::new(ending),
         };
-        if let Err(error) = work.journal.append(&work.folder.dir, &event) {
-            let made = work.changes.len();
-            return Err(Box::new(work.undo(error.into(), made)));
+        if let Err(error) = armed.work.append(&event) {
+            return Err(Box::new(armed.undo(error.into())));
         }
+        let work = armed.work;
         // The event is written. After a crash it may be on the disk, so the changes are no longer undone.
         let durability = match work.journal.sync(&work.folder.dir) {
             Ok(()) => Durability::Confirmed,
@@ -360,7 +331,7 @@ impl<'a> Applied<'a> {
         }
         // If the disk did not confirm the event, recovery may have to undo the changes after a power failure.
         if durability == Durability::Confirmed
-            && let Err(error) = tidy(&work.folder, &work.changes, &work.names.beside, &mut notes)
+            && let Err(error) = tidy(&work.folder, &work.changes, &work.beside, &mut notes)
                 .and_then(|()| work.folder.unmark())
         {
             notes.push(format!(

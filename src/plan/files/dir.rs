@@ -333,7 +333,10 @@ impl<'a> Dir<'a> {
 
     /// Waits until a file system in user space has what was written: it may tell an error only to the handle that wrote.
     pub(super) fn arrived(&self, name: &str, file: &File) -> Result<(), FileError> {
-        if *self.is_in_user_space.get_or_init(|| is_of_kind(&self.fd, FUSE)) {
+        if *self
+            .is_in_user_space
+            .get_or_init(|| is_of_kind(&self.fd, FUSE))
+        {
             self.sync_data(name, file)?;
         }
         Ok(())

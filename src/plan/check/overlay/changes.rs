@@ -50,7 +50,10 @@ impl<'a> Overlay<'a> {
     }
 
     fn make_dirs(&mut self, path: &RelPath, sink: &mut dyn Sink) -> Result<(), FileError> {
-        let is_kept = self.files.get(path).is_some_and(|entry| entry.now.is_some());
+        let is_kept = self
+            .files
+            .get(path)
+            .is_some_and(|entry| entry.now.is_some());
         if !is_kept || there(self.view.parent(path))?.is_some() {
             return Ok(());
         }
