@@ -7,8 +7,7 @@ use crate::{
 
 use super::{
     folder::Folder,
-    journal::{End, Event, Journal},
-    stage::clear_unchanged,
+    journal::{End, Event, JOURNAL, Journal},
     tidy::Waiting,
     undo::{Conflict, apart, left, undo},
 };
@@ -81,7 +80,9 @@ pub(super) fn close(
     let ending = Box::new(ending);
     let stated = journal.record(&folder.dir, &Event::End { end, ending });
     if is_unchanged {
-        return clear_unchanged(folder, beside, stated);
+        folder.clear(beside, &[])?;
+        // On a full disk, a person must settle the request: a journal that does not say that nothing was changed is removed.
+        return stated.or_else(|_| folder.dir.remove(JOURNAL));
     }
     stated?;
     folder.clear(beside, spared)

@@ -19,7 +19,7 @@ use crate::{
 
 use super::{
     folder::{BackupNames, Folder, Mark},
-    journal::{Event, JOURNAL, Journal},
+    journal::{Event, Journal},
 };
 
 /// What a plan has until it ends: its report directory, its journal, and what it has changed.
@@ -287,15 +287,4 @@ impl<'a> Stage<'a> {
             attributes: String::new(),
         })
     }
-}
-
-/// Removes what a plan staged that has changed nothing, and its journal if that cannot say so: a person must then settle the
-/// request.
-pub(super) fn clear_unchanged(
-    folder: &Folder<'_>,
-    beside: &[RelPath],
-    stated: Result<(), FileError>,
-) -> Result<(), FileError> {
-    folder.clear(beside, &[])?;
-    stated.or_else(|_| folder.dir.remove(JOURNAL))
 }

@@ -28,7 +28,7 @@ use super::{
     content::{adopted, is_original},
     folder::Folder,
     journal::{End, Event, JOURNAL, Journal, NotReady, Origin},
-    stage::{Stage, Work, clear_unchanged},
+    stage::{Stage, Work},
     tidy::{Waiting, tidy},
 };
 
@@ -127,21 +127,16 @@ impl<'a> Stage<'a> {
         Armed { work, waiting }.undo(why)
     }
 
-    /// Ends a plan before its first change: its journal says so, because on a full disk the answer may not be recorded. If the
-    /// journal cannot be written either, it is removed. A person must then settle the request.
+    /// Ends a plan before its first change.
     pub(crate) fn abandon(mut self, ending: Ending) -> Result<Folder<'a>, FileError> {
-        let event = Event::End {
-            end: End::NothingChanged,
-            ending: Box::new(ending),
-        };
         let Work {
             folder,
             journal,
             beside,
             ..
         } = &mut self.work;
-        let stated = journal.record(&folder.dir, &event);
-        clear_unchanged(folder, beside, stated)?;
+        let nothing = (&UndoEnd::NothingChanged, [].as_slice());
+        close(folder, journal, nothing, beside, ending)?;
         Ok(self.work.folder)
     }
 }
