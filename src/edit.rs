@@ -20,10 +20,10 @@ mod yaml;
 
 pub(crate) use budget::{Budget, Edited};
 pub(crate) use draft::Draft;
-pub(crate) use hunks::{Counts, DiffError};
+pub(crate) use hunks::{DiffError, DiffRules};
 pub(crate) use json::JsonEdit;
 pub(crate) use language::Language;
-pub(crate) use patch::{Index, Patch};
+pub(crate) use patch::Patch;
 pub(crate) use path::JsonPath;
 pub(crate) use pattern::{Count, Pattern, Sought};
 pub(crate) use schema::{schema_update, value_of};
@@ -77,13 +77,7 @@ impl Edit {
         let language = match self {
             Self::Json { .. } => Language::Json,
             Self::Yaml { .. } => Language::Yaml,
-            Self::TextReplace { .. }
-            | Self::Patch(_)
-            | Self::ReplaceContent(_)
-            | Self::LineInsert { .. }
-            | Self::LineDelete { .. } => {
-                return None;
-            }
+            _ => return None,
         };
         let named = Language::of(name).unwrap_or(language);
         (named == language).then_some(language)
@@ -101,32 +95,12 @@ pub(crate) enum EditError {
         "the file is not UTF-8 text: there is a NUL byte at offset {offset}, as in UTF-16 or in a program; replace it as a whole with replace_content"
     )]
     Nul { offset: usize },
-    #[error("{sought} is nowhere in the file; {hint}")]
-    PatternNotFound {
-        sought: Sought,
-        /// Where something like it is, or why nothing matches.
-        hint: String,
-    },
-    #[error(
-        "{sought} was found {found} times (lines {lines}), not {wanted}; lengthen it until it is unique, or {}",
-        sought.all_of_them()
-    )]
-    PatternAmbiguous {
-        sought: Sought,
-        found: usize,
-        wanted: usize,
-        /// The first of them.
-        lines: String,
-    },
-    #[error(
-        "{sought} is found at two places that overlap (they start in the lines {first} and {second}), so it is not \
-         clear which is meant, whatever the count is; lengthen it until its places do not overlap"
-    )]
-    PatternOverlaps {
-        sought: Sought,
-        first: usize,
-        second: usize,
-    },
+    /// A text or a hunk that is nowhere in the file.
+    #[error("{0}")]
+    NotFound(String),
+    /// A text or a hunk that is at more than one place.
+    #[error("{0}")]
+    Ambiguous(String),
     #[error(
         "there is no line {line}: the file ends with line {last}, so {allowed} is the largest number here"
     )]
@@ -135,23 +109,18 @@ pub(crate) enum EditError {
         last: usize,
         allowed: usize,
     },
-    /// A hunk that does not fit.
-    #[error("{0}")]
-    Misfit(String),
-    /// A hunk that fits at more than one place.
-    #[error("{0}")]
-    MisfitOften(String),
     #[error("{path}: {problem}")]
     PlaceNotFound { path: JsonPath, problem: String },
     /// An edit that could change something else.
     #[error("{0}")]
     Refused(String),
-    #[error("{} not valid {language}: {problem}{}", when.words(), place(*at))]
+    #[error("{what} not valid {language}: {problem}{}", at.map(|at| format!(" at {at}")).unwrap_or_default())]
     Invalid {
+        /// `the file is`, or `the result would be`.
+        what: &'static str,
         language: Language,
         problem: String,
         at: Option<Position>,
-        when: When,
     },
     #[error("the result would be no valid JSON Schema: {problem}")]
     SchemaInvalid { problem: String },
@@ -171,25 +140,6 @@ pub(crate) enum EditError {
     Stopped(Failure),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
-    Before,
-    After,
-}
-
-impl When {
-    const fn words(self) -> &'static str {
-        match self {
-            Self::Before => "the file is",
-            Self::After => "the result would be",
-        }
-    }
-}
-
-fn place(at: Option<Position>) -> String {
-    at.map_or_else(String::new, |at| format!(" at {at}"))
-}
-
 impl EditError {
     /// The result of an edit is not what was meant.
     fn risky(problem: &str) -> Self {
@@ -199,8 +149,8 @@ impl EditError {
     }
 
     fn after(mut self) -> Self {
-        if let Self::Invalid { when, .. } = &mut self {
-            *when = When::After;
+        if let Self::Invalid { what, .. } = &mut self {
+            *what = "the result would be";
         }
         self
     }
@@ -210,10 +160,8 @@ impl From<EditError> for Failure {
     fn from(error: EditError) -> Self {
         let fault = match &error {
             EditError::NotText { .. } | EditError::Nul { .. } => Fault::NotText,
-            EditError::PatternNotFound { .. } | EditError::Misfit(_) => Fault::PatternNotFound,
-            EditError::PatternAmbiguous { .. }
-            | EditError::PatternOverlaps { .. }
-            | EditError::MisfitOften(_) => Fault::PatternAmbiguous,
+            EditError::NotFound(_) => Fault::PatternNotFound,
+            EditError::Ambiguous(_) => Fault::PatternAmbiguous,
             EditError::LineOutOfRange { .. } => Fault::LineOutOfRange,
             EditError::PlaceNotFound { .. } => Fault::PlaceNotFound,
             EditError::Refused(_) => Fault::EditRefused,
@@ -282,10 +230,7 @@ pub(crate) fn edit(
     let Ok(was) = unless_given_up(syntax(name, last_whole, Grammar::Loose, budget))? else {
         return Ok(edited);
     };
-    let allowed = match Grammar::of(name) {
-        Grammar::Strict => was,
-        Grammar::Loose => Grammar::Loose,
-    };
+    let allowed = was.max(Grammar::of(name));
     let is = syntax(name, &edited.bytes, allowed, budget).map_err(EditError::after);
     let broken = unless_given_up(is)?.err();
     Ok(Edited { broken, ..edited })

@@ -39,10 +39,10 @@ use crate::{
 
 pub(crate) use crate::mcp::{About, HOLD, Stopping};
 pub(crate) use crate::plan::{
-    ARGUMENT, ChangeKind, Consent, Counts, Desk, DiffLine, DiffMark, DiffRules, Difference, Engine,
-    Fate, FileExhibit, Index, PlanExhibit, Settled, ShownFile, Undo, Word, can_change, can_report,
-    child, clear_expired, engine, exhibit as exhibit_plan, fate, from_diff, is_journalled, lacks,
-    recover, recover_all, recover_named, redacted as redacted_plan,
+    ARGUMENT, ChangeKind, Consent, Desk, DiffLine, DiffMark, DiffRules, Difference, Engine, Fate,
+    FileExhibit, PlanExhibit, Settled, Undo, Word, can_change, can_report, child, clear_expired,
+    engine, exhibit as exhibit_plan, fate, from_diff, is_journalled, lacks, recover, recover_all,
+    recover_named, redacted as redacted_plan,
 };
 pub(crate) use failure::of_http;
 pub(crate) use file_plan::{FileOrder, FileWork, foresee};

@@ -42,8 +42,8 @@ pub use crate::{
 pub use answer::{Answer, broken, overdue};
 
 pub(crate) use crate::executor::{
-    ARGUMENT, ChangeKind, Consent, Counts, DiffLine, DiffMark, DiffRules, Difference, FileExhibit,
-    Index, PlanExhibit, Settled, ShownFile, Undo, Word, child, from_diff,
+    ARGUMENT, ChangeKind, Consent, DiffLine, DiffMark, DiffRules, Difference, FileExhibit,
+    PlanExhibit, Settled, Undo, Word, child, from_diff,
 };
 pub(crate) use crate::executor::{About, HOLD, Stopping, hold, stop_servers, warm_servers};
 

@@ -49,7 +49,7 @@ use std::{collections::BTreeMap, time::Duration};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
-pub(crate) use crate::edit::{Counts, Index, diff::DiffRules};
+pub(crate) use crate::edit::DiffRules;
 use crate::{
     host::{Host, Moment, resolved},
     task::{
@@ -68,7 +68,7 @@ pub(crate) use carry::execute;
 pub(crate) use child::child;
 pub(crate) use diff::{DiffLine, DiffMark, Difference, Reader, Word};
 pub(crate) use engine::Consent;
-pub(crate) use exhibit::{FileExhibit, PlanExhibit, ShownFile, Undo, exhibit};
+pub(crate) use exhibit::{FileExhibit, PlanExhibit, Undo, exhibit};
 pub(crate) use files::lacks;
 pub(crate) use from_diff::from_diff;
 pub(crate) use jail::ARGUMENT;

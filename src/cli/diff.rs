@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     envelope::MAX_BYTES,
     host::{Host, Interrupts, Moment},
-    perform::{Arrived, Counts, DiffRules, Index, Mode, Settings, from_diff, perform},
+    perform::{Arrived, DiffRules, Mode, Settings, from_diff, perform},
     task::{Course, Failure, Fault, visible},
 };
 
@@ -42,16 +42,8 @@ struct DiffArgs {
 impl DiffArgs {
     fn rules(&self) -> DiffRules {
         DiffRules {
-            counts: if self.recount {
-                Counts::Recounted
-            } else {
-                Counts::Binding
-            },
-            index: if self.index {
-                Index::Required
-            } else {
-                Index::Told
-            },
+            recount: self.recount,
+            require_index: self.index,
         }
     }
 

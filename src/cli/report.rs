@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{
     host::{Host, Interrupts},
-    perform::{FileExhibit, Mode, Settings, ShownFile, perform_typed},
+    perform::{Difference, FileExhibit, Mode, Settings, perform_typed},
     task::{Outcome, Task, visible},
 };
 
@@ -147,7 +147,7 @@ fn for_terminal(told: &Told<'_>, outcome: &Outcome, columns: usize) -> String {
 /// One line: what was done to the file, its path, and the lines that were added and removed.
 fn changed(file: &FileExhibit, columns: usize) -> String {
     let since = match file.shown {
-        ShownFile::ChangedSince => " changed since",
+        Difference::ChangedSince => " changed since",
         _ => "",
     };
     let (more, less) = (file.summary.lines_added, file.summary.lines_removed);

@@ -1,31 +1,63 @@
 //! Reads a diff file by file: git's extended headers, and the headers of other tools.
 
 mod begin_patch;
-mod file;
 pub(super) mod names;
 
-use super::hunks::{Counts, Cursor, DiffError, Mark, contradiction, error_at};
+use std::collections::HashMap;
 
-pub(crate) use file::{After, Before, DiffRules, FileDiff, Mode};
+use super::hunks::{Cursor, DiffError, DiffRules, Hunk, contradiction, error_at};
+
+use names::Side;
+
+/// What a diff says of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileDiff {
+    /// Where it begins, counted from 1.
+    pub(crate) line: usize,
+    pub(crate) change: FileChange,
+    /// The modes before and after, as far as the diff names them.
+    pub(crate) modes: [Option<Mode>; 2],
+    pub(crate) hunks: Vec<Hunk>,
+    /// The `index` line and the hunks, as an action carries them; none where the diff does not tell the content that it
+    /// deletes.
+    pub(crate) text: Option<String>,
+}
+
+/// What becomes of a file. Paths are as the diff names them, without prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FileChange {
+    Created(String),
+    /// The first path is that of the source.
+    Copied(String, String),
+    Deleted(String),
+    /// The paths before and after, which may be the same.
+    Edited(String, String),
+}
+
+/// The modes that git knows and a plan can express.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Plain,
+    Executable,
+    Link,
+}
 
 /// The line with which git begins a file.
 const GIT: &str = "diff --git ";
 
-type Files = (Vec<FileDiff>, Vec<DiffError>);
-
 /// Every file of the diff, and what a plan cannot express.
-pub(crate) fn read(diff: &str, counts: Counts) -> Files {
+pub(crate) fn read(diff: &str, rules: DiffRules) -> (Vec<FileDiff>, Vec<DiffError>) {
     let cursor = &mut Cursor::new(diff);
     let mut files = Vec::new();
     let mut problems = Vec::new();
     while let Some(line) = cursor.peek() {
         let at = cursor.at;
         let section = if line.starts_with("*** Begin Patch") {
-            begin_patch::read(cursor, counts)
+            begin_patch::read(cursor, rules)
         } else if line.starts_with(GIT) || cursor.has_names(at) {
-            file(cursor, counts).map(|file| vec![file])
+            file(cursor, rules).map(|file| vec![file])
         } else if let Some(problem) = inexpressible(cursor) {
-            Err(cursor.error(problem))
+            Err(cursor.error(format!("`{line}`: {problem}")))
         } else {
             cursor.at += 1;
             continue;
@@ -42,7 +74,14 @@ pub(crate) fn read(diff: &str, counts: Counts) -> Files {
         }
     }
     if files.is_empty() && problems.is_empty() {
-        problems.push(nothing(cursor));
+        let is_begin = |line: &str| line.starts_with("--- ") || line.starts_with(GIT);
+        let mut indented = diff.lines().filter(|line| line.starts_with([' ', '\t']));
+        let problem = if indented.any(|line| is_begin(line.trim_start())) {
+            "the diff is indented; send it without the blanks before its lines"
+        } else {
+            "the text has no diff: no `diff --git` line, no `---` and `+++` lines and no `*** Begin Patch`"
+        };
+        problems.push(error_at(0, problem));
     }
     (files, problems)
 }
@@ -54,24 +93,6 @@ fn resumes(cursor: &Cursor<'_>) -> bool {
     cursor.begins_file(cursor.at) && !is_inner
 }
 
-/// Why a text is no diff.
-fn nothing(cursor: &Cursor<'_>) -> DiffError {
-    let mut lines = (0..).map_while(|at| cursor.line(at));
-    let indented = lines.any(|line| {
-        let text = line.trim_start();
-        text.len() < line.len()
-            && ["--- ", "diff --git "]
-                .iter()
-                .any(|begin| text.starts_with(begin))
-    });
-    let problem = if indented {
-        "the diff is indented; send it without the blanks before its lines"
-    } else {
-        "the text has no diff: no `diff --git` line, no `---` and `+++` lines and no `*** Begin Patch`"
-    };
-    error_at(0, problem)
-}
-
 /// Lines that say what no plan can express: how they begin and end, and what is to be done.
 const INEXPRESSIBLE: [(&str, &str, &str); 15] = [
     ("*** Update File: ", "", OUTSIDE),
@@ -81,304 +102,200 @@ const INEXPRESSIBLE: [(&str, &str, &str); 15] = [
     ("diff --cc ", "", COMBINED),
     ("diff --combined ", "", COMBINED),
     ("@@@ ", "", COMBINED),
-    (
-        "***************",
-        "",
-        "a context diff is not read; make a unified diff (diff -u)",
-    ),
-    (
-        "@@",
-        "",
-        "these hunks name no file; put `--- FILE` and `+++ FILE` above them",
-    ),
-    (
-        "Only in ",
-        "",
-        "the diff has nothing of its content; make the diff with `diff -N`, or leave the file out",
-    ),
+    ("***************", "", CONTEXT),
+    ("@@", "", NAMELESS),
+    ("Only in ", "", ONLY),
     ("Binary files ", " differ", BINARY),
     ("Files ", " differ", BINARY),
     ("Cannot display: ", "", BINARY),
-    (
-        "Property changes on: ",
-        "",
-        "a plan has no properties of Subversion; leave them out (svn diff --ignore-properties)",
-    ),
+    ("Property changes on: ", "", PROPERTIES),
     ("Submodule ", ":", SUBMODULE),
 ];
 
 const OUTSIDE: &str = "this line stands outside of `*** Begin Patch` and `*** End Patch`";
 const COMBINED: &str = "a combined diff, of a merge, is not read; make a diff against one parent";
+const CONTEXT: &str = "a context diff is not read; make a unified diff (diff -u)";
+const NAMELESS: &str = "these hunks name no file; put `--- FILE` and `+++ FILE` above them";
+const ONLY: &str =
+    "the diff has nothing of its content; make the diff with `diff -N`, or leave the file out";
 const BINARY: &str =
     "the content of a binary file is not in the diff; change it by an action of a plan";
+const PROPERTIES: &str =
+    "a plan has no properties of Subversion; leave them out (svn diff --ignore-properties)";
 const SUBMODULE: &str =
     "a plan cannot change a submodule; leave it out (git diff --ignore-submodules)";
 
 /// What a line says that no plan can express.
-fn inexpressible(cursor: &Cursor<'_>) -> Option<String> {
+fn inexpressible(cursor: &Cursor<'_>) -> Option<&'static str> {
     let line = cursor.peek()?;
     let mut known = INEXPRESSIBLE.iter();
     let found = known.find(|(begin, end, _)| line.starts_with(begin) && line.ends_with(end));
-    if let Some((_, _, what)) = found {
-        return Some(format!("`{line}`: {what}"));
-    }
-    let next = |by: usize| cursor.line(cursor.at + by);
+    let next = |by: usize| cursor.line(cursor.at + by).unwrap_or_default();
     let says_nothing = line.starts_with("Index: ")
-        && next(1).is_some_and(|rule| rule.starts_with("==="))
-        && next(2).is_none_or(|line| line.is_empty() || line.starts_with("Index: "));
-    says_nothing.then(|| {
-        format!("`{line}`: the diff names the file and says nothing of it, as of an empty one")
+        && next(1).starts_with("===")
+        && (next(2).is_empty() || next(2).starts_with("Index: "));
+    found.map(|(_, _, what)| *what).or_else(|| {
+        says_nothing.then_some("the diff names the file and says nothing of it, as of an empty one")
     })
 }
 
-/// What the extended headers of git say of a file.
-#[derive(Default)]
-struct Headers {
-    renamed: (Option<String>, Option<String>),
-    copied: (Option<String>, Option<String>),
-    modes: (Option<Mode>, Option<Mode>),
-    is_new: bool,
-    is_deleted: bool,
-    index: Option<String>,
-}
-
 /// The file that begins here: with `diff --git` and extended headers, or with `---` and `+++` alone.
-fn file(cursor: &mut Cursor<'_>, counts: Counts) -> Result<FileDiff, DiffError> {
+fn file(cursor: &mut Cursor<'_>, rules: DiffRules) -> Result<FileDiff, DiffError> {
     let line = cursor.at;
     let git = cursor.peek().and_then(|line| line.strip_prefix(GIT));
-    let wrong = |problem: &str| match git {
+    let wrong = |problem: String| match git {
         Some(names) => error_at(line, format!("`{names}`: {problem}")),
         None => error_at(line, problem),
     };
-    let mut headers = match git {
-        Some(names) => Headers::all(cursor, names)?,
-        None => Headers::default(),
-    };
-    let named = cursor.has_names(cursor.at).then_some(cursor.at);
-    let (mut old, mut new) = (None, None);
-    if let Some(at) = named {
-        let side = |at, mark| {
-            let line = cursor.line(at).unwrap_or_default();
-            names::side(line.strip_prefix(mark).unwrap_or_default())
-                .map_err(|problem| error_at(at, problem))
-        };
-        let sides = (side(at, "--- ")?, side(at + 1, "+++ ")?);
-        headers.is_new |= sides.0.is_missing;
-        headers.is_deleted |= sides.1.is_missing;
-        (old, new) = (sides.0.name, sides.1.name);
-        cursor.at += 2;
+    cursor.at += usize::from(git.is_some());
+    let headers = Headers::read(cursor);
+    let is_named = cursor.has_names(cursor.at);
+    let sides = names::sides(cursor)?;
+    let change = headers.change(git, &sides).map_err(wrong)?;
+    let modes = headers.modes().map_err(wrong)?;
+    let first = cursor.at;
+    let hunks = cursor.hunks(rules)?;
+    if is_named && hunks.is_empty() {
+        return Err(error_at(first, "no hunk follows these names"));
     }
-    let (from, to) = match git {
-        Some(names) => headers.names(names, [&old, &new]),
-        None => plain_names(old.as_deref(), new.as_deref()),
-    }
-    .map_err(|problem| error_at(line, problem))?;
-    let begin = cursor.at;
-    let hunks = cursor.hunks(counts)?;
-    let end = cursor.at;
-    if named.is_some() && hunks.is_empty() {
-        return Err(error_at(begin, "no hunk follows these names"));
-    }
+    let index = headers.0.get("index ");
+    let index = index.map_or_else(String::new, |hashes| format!("index {hashes}\n"));
+    let text = Some(index + &cursor.text_from(first));
     cursor.skip_text()?;
     let file = FileDiff {
         line: line + 1,
-        before: match (headers.copied.0.clone(), headers.is_new) {
-            (Some(from), _) => Before::Copied(from),
-            (None, true) => Before::Nothing,
-            (None, false) => Before::At(from),
-        },
-        after: if headers.is_deleted {
-            After::Nothing
-        } else {
-            After::At(to)
-        },
-        modes: headers.modes,
-        index: headers.index.as_deref().map(|index| cursor.written(index)),
+        change,
+        modes,
         hunks,
-        text: Some(cursor.text(begin, end)),
+        text,
     };
-    let problem = headers.contradiction().or_else(|| link_problem(&file));
-    problem.map_or(Ok(()), |problem| Err(wrong(problem)))?;
-    sensible(file)
+    file.problem()
+        .map_or(Ok(file), |problem| Err(wrong(problem)))
 }
 
-/// The name of a file for which only `---` and `+++` lines are there; it is that before and after.
-fn plain_names(old: Option<&str>, new: Option<&str>) -> Result<(String, String), String> {
-    let name = match (old, new) {
-        (Some(old), Some(new)) => names::common(old, new).ok_or_else(|| {
-            format!(
-                "`{old}` and `{new}` are two files, and no rename lines say which of them is meant; name one file \
-                 in both lines"
-            )
-        })?,
-        (Some(name), None) | (None, Some(name)) => names::without_prefix(name).to_owned(),
-        (None, None) => return Err("both names are /dev/null".to_owned()),
-    };
-    Ok((name.clone(), name))
-}
+/// The extended headers of git, each with what follows it.
+struct Headers<'t>(HashMap<&'static str, &'t str>);
 
-impl Headers {
-    /// The headers below `diff --git` and these names.
-    fn all(cursor: &mut Cursor<'_>, names: &str) -> Result<Self, DiffError> {
-        let mut headers = Self::default();
-        cursor.at += 1;
-        while let Some(header) = cursor.peek() {
-            let read = headers.read(header);
-            let read = read.map_err(|problem| cursor.error(format!("`{names}`: {problem}")));
-            cursor.at += usize::from(read != Ok(false));
-            if !read? {
-                break;
-            }
+impl<'t> Headers<'t> {
+    fn read(cursor: &mut Cursor<'t>) -> Self {
+        const KEYS: [&str; 13] = [
+            "rename from ",
+            "rename to ",
+            "copy from ",
+            "copy to ",
+            "old mode ",
+            "new mode ",
+            "new file mode ",
+            "deleted file mode ",
+            "similarity index ",
+            "dissimilarity index ",
+            "index ",
+            "GIT binary patch",
+            "Binary files ",
+        ];
+        let mut headers = HashMap::new();
+        while let Some(line) = cursor.peek()
+            && let Some(key) = KEYS.into_iter().find(|key| line.starts_with(key))
+        {
+            headers.insert(key, line.strip_prefix(key).unwrap_or_default());
+            cursor.at += 1;
         }
-        Ok(headers)
+        Self(headers)
     }
 
-    /// The names of the file before and after, without prefixes. Those of the `---` and `+++` lines must be the same.
-    fn names(&self, git: &str, sides: [&Option<String>; 2]) -> Result<(String, String), String> {
-        let bare = |name: &str| names::without_prefix(name).to_owned();
-        let named = match (&self.renamed, &self.copied) {
-            ((Some(from), Some(to)), _) | (_, (Some(from), Some(to))) => (from.clone(), to.clone()),
-            _ => match names::of_git(git)? {
-                (old, new) if old == new => (old, new),
-                (old, new) => (bare(&old), bare(&new)),
-            },
-        };
-        for (side, name) in sides.into_iter().zip([&named.0, &named.1]) {
-            if let Some(side) = side
-                && side != name
-                && names::without_prefix(side) != name
-            {
-                return Err(format!(
-                    "`{side}` is another file than `{name}` in the `diff --git` line, and no rename lines say so"
-                ));
-            }
-        }
-        Ok(named)
-    }
-
-    /// Headers that cannot all be true of one file.
-    fn contradiction(&self) -> Option<&'static str> {
-        let half = |pair: &(Option<String>, Option<String>)| pair.0.is_some() != pair.1.is_some();
-        let is_moved = self.renamed.0.is_some() || self.copied.0.is_some();
-        let is_half_mode = self.modes.0.is_some() != self.modes.1.is_some();
-        if half(&self.renamed) || half(&self.copied) {
-            return Some("only one of the two names of a rename or copy is given");
-        }
-        if self.renamed.0.is_some() && self.copied.0.is_some() {
-            return Some("the headers say that the file is renamed and copied");
-        }
-        if is_moved && (self.is_new || self.is_deleted) || self.is_new && self.is_deleted {
-            return Some(
-                "the headers contradict each other: a file is new, deleted, renamed or copied",
+    /// What becomes of the file.
+    fn change(&self, git: Option<&str>, sides: &[Side; 2]) -> Result<FileChange, String> {
+        if self.0.contains_key("GIT binary patch") || self.0.contains_key("Binary files ") {
+            return Err(
+                "the file is binary; change it by an action of a plan (FILE_CREATE or replace_content, with base64)"
+                    .to_owned(),
             );
         }
-        (is_half_mode && !self.is_new && !self.is_deleted)
-            .then_some("only one of `old mode` and `new mode` is given")
+        let name = |key| self.0.get(key).map(|name| names::unquoted(name));
+        let moved = |from, to| match (name(from), name(to)) {
+            (Some(from), Some(to)) => Ok(Some((from?, to?))),
+            (None, None) => Ok(None),
+            _ => Err("only one of the two names of a rename or copy is given".to_owned()),
+        };
+        let renamed = moved("rename from ", "rename to ")?;
+        let copied = moved("copy from ", "copy to ")?;
+        let [old, new] = sides;
+        let is_new = self.0.contains_key("new file mode ") || old.is_missing;
+        let is_deleted = self.0.contains_key("deleted file mode ") || new.is_missing;
+        let is_copy = copied.is_some();
+        let said = [renamed.is_some(), is_copy, is_new, is_deleted];
+        if said.into_iter().filter(|is_said| *is_said).count() > 1 {
+            return Err(
+                "the headers contradict each other: a file is new, deleted, renamed or copied"
+                    .to_owned(),
+            );
+        }
+        let (from, to) = names::of_file(git, renamed.or(copied), sides)?;
+        Ok(match (is_new, is_deleted, is_copy) {
+            (true, ..) => FileChange::Created(to),
+            (_, true, _) => FileChange::Deleted(from),
+            (.., true) => FileChange::Copied(from, to),
+            _ => FileChange::Edited(from, to),
+        })
     }
 
-    /// Takes in a header line; false where the headers end.
-    fn read(&mut self, line: &str) -> Result<bool, String> {
-        let named = |name: &str| {
-            if name.starts_with('"') {
-                names::quoted(name).map(|(name, _)| Some(name))
-            } else {
-                Ok(Some(name.to_owned()))
-            }
-        };
-        let Some((key, value)) = KEYS
-            .iter()
-            .find_map(|key| Some((*key, line.strip_prefix(key)?)))
-        else {
-            return Ok(false);
-        };
-        match key {
-            "rename from " => self.renamed.0 = named(value)?,
-            "rename to " => self.renamed.1 = named(value)?,
-            "copy from " => self.copied.0 = named(value)?,
-            "copy to " => self.copied.1 = named(value)?,
-            "old mode " => self.modes.0 = mode(value)?,
-            "new mode " => self.modes.1 = mode(value)?,
-            "new file mode " => {
-                self.modes.1 = mode(value)?;
-                self.is_new = true;
-            }
-            "deleted file mode " => {
-                self.modes.0 = mode(value)?;
-                self.is_deleted = true;
-            }
-            "index " => {
-                if let Some((_, unchanged)) = value.split_once(' ') {
-                    let unchanged = mode(unchanged)?;
-                    self.modes = (self.modes.0.or(unchanged), self.modes.1.or(unchanged));
-                }
-                self.index = Some(line.to_owned());
-            }
-            "GIT binary patch" | "Binary files " => {
-                return Err(
-                    "the file is binary; change it by an action of a plan (FILE_CREATE or \
-                            replace_content, with base64)"
-                        .to_owned(),
-                );
-            }
-            _ => {}
+    /// The modes before and after.
+    fn modes(&self) -> Result<[Option<Mode>; 2], String> {
+        let of = |key| self.0.get(key).map(|octal| mode(octal)).transpose();
+        let (old, new) = (of("old mode ")?, of("new mode ")?);
+        if old.is_some() != new.is_some() {
+            return Err("only one of `old mode` and `new mode` is given".to_owned());
         }
-        Ok(true)
+        let index = self
+            .0
+            .get("index ")
+            .and_then(|hashes| hashes.split_once(' '));
+        let kept = index.map(|(_, octal)| mode(octal)).transpose()?;
+        let old = old.or(of("deleted file mode ")?).or(kept);
+        let new = new.or(of("new file mode ")?).or(kept);
+        Ok([old, new])
     }
 }
 
-const KEYS: [&str; 13] = [
-    "rename from ",
-    "rename to ",
-    "copy from ",
-    "copy to ",
-    "old mode ",
-    "new mode ",
-    "new file mode ",
-    "deleted file mode ",
-    "similarity index ",
-    "dissimilarity index ",
-    "index ",
-    "GIT binary patch",
-    "Binary files ",
-];
-
-fn mode(octal: &str) -> Result<Option<Mode>, String> {
+fn mode(octal: &str) -> Result<Mode, String> {
     match octal.trim_end() {
-        "100755" | "100775" => Ok(Some(Mode::Executable)),
-        "120000" => Ok(Some(Mode::Link)),
+        "100755" | "100775" => Ok(Mode::Executable),
+        "120000" => Ok(Mode::Link),
         "160000" => Err(SUBMODULE.to_owned()),
-        mode if mode.starts_with("100") => Ok(Some(Mode::Plain)),
+        mode if mode.starts_with("100") => Ok(Mode::Plain),
         mode => Err(format!("`{mode}` is not the mode of a file")),
     }
 }
 
-/// A plan can make a symbolic link, and do nothing else with one.
-fn link_problem(file: &FileDiff) -> Option<&'static str> {
-    let is_link = [file.modes.0, file.modes.1].contains(&Some(Mode::Link));
-    let is_made = matches!((&file.before, &file.after), (Before::Nothing, After::At(_)));
-    (is_link && !is_made)
-        .then_some("a plan can make a symbolic link, but neither change, rename nor delete one")
-}
-
-/// Refuses what contradicts itself, or changes nothing.
-fn sensible(file: FileDiff) -> Result<FileDiff, DiffError> {
-    let wrong = |problem: &str| Err(error_at(file.line - 1, problem));
-    let only = |mark: Mark| {
-        let mut lines = file.hunks.iter().flat_map(|hunk| &hunk.lines);
-        lines.all(|line| line.mark == mark)
-    };
-    if let Some(problem) = contradiction(&file.hunks) {
-        return wrong(&problem);
+impl FileDiff {
+    /// What contradicts itself, changes nothing, or has no place in a plan.
+    fn problem(&self) -> Option<String> {
+        let is_link = self.modes.contains(&Some(Mode::Link));
+        let [old_mode, new_mode] = self.modes;
+        let said = match &self.change {
+            FileChange::Created(_) => return contradiction(&self.hunks),
+            _ if is_link => {
+                "a plan can make a symbolic link, but neither change, rename nor delete one"
+            }
+            FileChange::Deleted(_) if self.hunks.iter().any(|hunk| !hunk.new.is_empty()) => {
+                "the diff deletes the file, but some of its lines stay"
+            }
+            FileChange::Edited(from, to)
+                if from == to && self.hunks.is_empty() && old_mode == new_mode =>
+            {
+                "the diff says nothing of this file"
+            }
+            _ => return contradiction(&self.hunks),
+        };
+        Some(said.to_owned())
     }
-    match (&file.before, &file.after) {
-        (Before::At(_), After::Nothing) if !only(Mark::Removed) => {
-            wrong("the diff deletes the file, but some of its lines stay")
+
+    /// The content of a new file.
+    pub(crate) fn content(&self) -> Result<String, String> {
+        match self.hunks.as_slice() {
+            [] => Ok(String::new()),
+            [hunk] if hunk.old.is_empty() => Ok(hunk.new.concat()),
+            _ => Err("the diff of a new file has old lines or several hunks".to_owned()),
         }
-        (Before::At(before), After::At(after))
-            if before == after && file.hunks.is_empty() && file.modes.0 == file.modes.1 =>
-        {
-            wrong("the diff says nothing of this file")
-        }
-        _ => Ok(file),
     }
 }

@@ -9,15 +9,10 @@ use super::{Budget, Edit, EditError, JsonEdit, Language, YamlEdit, json, text::T
 /// cannot nest values much deeper.
 const DEEPEST: usize = 128;
 
-/// A document with edits that are not checked yet.
-pub(crate) struct Draft {
-    mark: String,
-    kind: Kind,
-}
-
-enum Kind {
-    Json(json::Draft<'static>),
-    Yaml(yaml::Draft),
+/// A document with edits that are not checked yet, and its byte order mark.
+pub(crate) enum Draft {
+    Json(&'static str, json::Draft<'static>),
+    Yaml(&'static str, yaml::Draft),
 }
 
 impl Draft {
@@ -30,13 +25,9 @@ impl Draft {
     ) -> Option<Self> {
         let text = Text::read(bytes).ok()?;
         let body = text.body.to_owned();
-        let kind = match change.language(name)? {
-            Language::Json => Kind::Json(json::Draft::begin(body, budget).ok()?),
-            Language::Yaml => Kind::Yaml(yaml::Draft::begin(body, budget).ok()?),
-        };
-        Some(Self {
-            mark: text.mark.to_owned(),
-            kind,
+        Some(match change.language(name)? {
+            Language::Json => Self::Json(text.mark, json::Draft::begin(body, budget).ok()?),
+            Language::Yaml => Self::Yaml(text.mark, yaml::Draft::begin(body, budget).ok()?),
         })
     }
 
@@ -51,20 +42,20 @@ impl Draft {
         if change.language(name).is_none() {
             return Ok(None);
         }
-        match (&mut self.kind, change) {
+        match (self, change) {
             // The next edit may mean the new item by its index, so an item is appended alone.
             (
-                Kind::Json(_),
+                Self::Json(..),
                 Edit::Json {
                     edit: JsonEdit::Append { .. },
                     ..
                 },
             ) => Ok(None),
-            (Kind::Json(draft), Edit::Json { path, edit }) if path.steps().len() < DEEPEST => {
+            (Self::Json(_, draft), Edit::Json { path, edit }) if path.steps().len() < DEEPEST => {
                 draft.edit(path, edit, budget).map(Some)
             }
             (
-                Kind::Yaml(draft),
+                Self::Yaml(_, draft),
                 Edit::Yaml {
                     path,
                     document,
@@ -77,10 +68,10 @@ impl Draft {
 
     /// The bytes with all edits; `None` if the check fails.
     pub(crate) fn settle(&mut self, budget: &Budget<'_>) -> Result<Option<Vec<u8>>, EditError> {
-        let (as_meant, body) = match &mut self.kind {
-            Kind::Json(draft) => (draft.settle(budget)?.is_ok(), &*draft.body),
-            Kind::Yaml(draft) => (draft.settle(budget)?, &*draft.body),
+        let (as_meant, mark, body) = match self {
+            Self::Json(mark, draft) => (draft.settle(budget)?.is_ok(), mark, &*draft.body),
+            Self::Yaml(mark, draft) => (draft.settle(budget)?, mark, &*draft.body),
         };
-        Ok(as_meant.then(|| [&self.mark, body].concat().into_bytes()))
+        Ok(as_meant.then(|| [mark, body].concat().into_bytes()))
     }
 }

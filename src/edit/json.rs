@@ -59,8 +59,7 @@ pub(super) fn check(
     budget: &Budget<'_>,
 ) -> Result<Grammar, EditError> {
     let (_, found) = Outline::read(text.body, budget)?;
-    let is_allowed = allowed.allows(found);
-    let found = is_allowed.then_some(found);
+    let found = Some(found).filter(|found| *found <= allowed);
     found.ok_or_else(|| strict::not_strict(text.body))
 }
 
@@ -71,7 +70,7 @@ pub(super) fn value(text: Text<'_>, budget: &Budget<'_>) -> Result<Value, EditEr
 }
 
 /// A text with edits that are not checked yet.
-pub(super) struct Draft<'a> {
+pub(crate) struct Draft<'a> {
     pub(super) body: Cow<'a, str>,
     grammar: Grammar,
     /// Where each value must be.
@@ -128,6 +127,11 @@ impl<'a> Draft<'a> {
         let style = Style::of(body, outline, budget);
         let end = outline.values(at).end;
         let last = whole.last().map_or(whole.start + 1, |last| last.end);
+        let grown = |key: Option<&'e str>, value: &'e Value| {
+            let splices = splice::add(&whole, &style, key, value)?;
+            let gap = last..whole.end - 1;
+            Ok((splices, gap, end..end, Some((key, value))))
+        };
         let (splices, gap, gone, written) = match edit {
             JsonEdit::Add { key, value } => {
                 may_grow(
@@ -140,18 +144,11 @@ impl<'a> Draft<'a> {
                     let problem = "the key is there already; change it with json_update_value";
                     return Err(path.child(key).missing(problem));
                 }
-                let splices = splice::add(&whole, &style, Some(key), value)?;
-                (
-                    splices,
-                    last..whole.end - 1,
-                    end..end,
-                    Some((Some(&**key), value)),
-                )
+                grown(Some(key), value)?
             }
             JsonEdit::Append { value } => {
                 may_grow(path, kind, Kind::Array, "json_append adds to arrays")?;
-                let splices = splice::add(&whole, &style, None, value)?;
-                (splices, last..whole.end - 1, end..end, Some((None, value)))
+                grown(None, value)?
             }
             JsonEdit::Remove { key } => {
                 let index = removed(&whole, kind, path, key)?;
@@ -163,12 +160,8 @@ impl<'a> Draft<'a> {
                 around.pop();
                 let parent = around.last().map(|parent| outline.whole(body, *parent));
                 let splice = splice::update(&whole, parent.as_ref(), &style, value)?;
-                (
-                    vec![splice],
-                    whole.start..whole.end,
-                    at..end,
-                    Some((None, value)),
-                )
+                let gap = whole.start..whole.end;
+                (vec![splice], gap, at..end, Some((None, value)))
             }
         };
         Ok(Swap {
@@ -188,7 +181,7 @@ impl<'a> Draft<'a> {
         }
         let problem = match unless_given_up(Outline::read(&self.body, budget))? {
             Err(error) => format!("is broken ({error})"),
-            Ok((is, grammar)) if is == self.outline && self.grammar.allows(grammar) => {
+            Ok((is, grammar)) if is == self.outline && grammar <= self.grammar => {
                 self.is_edited = false;
                 return Ok(Ok(()));
             }

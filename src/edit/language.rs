@@ -4,7 +4,7 @@ use camino::Utf8Path;
 
 use crate::task::RelPath;
 
-use super::{EditError, Position, When};
+use super::{EditError, Position};
 
 /// The language of a file, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,9 +22,7 @@ impl Language {
             _ => None,
         }
     }
-}
 
-impl Language {
     /// The error for a text that is not valid at that byte.
     pub(super) fn invalid(
         self,
@@ -33,10 +31,10 @@ impl Language {
         at: impl Into<Option<usize>>,
     ) -> EditError {
         EditError::Invalid {
+            what: "the file is",
             language: self,
             problem: problem.into(),
             at: at.into().map(|at| Position::of(text, at)),
-            when: When::Before,
         }
     }
 }
@@ -50,7 +48,8 @@ impl std::fmt::Display for Language {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The looser one, which allows the other, is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Grammar {
     Strict,
     /// Comments or trailing commas.
@@ -90,10 +89,5 @@ impl Grammar {
         } else {
             Self::Strict
         }
-    }
-
-    /// Whether a text of this grammar may become one of the other.
-    pub(super) fn allows(self, other: Self) -> bool {
-        self == Self::Loose || other == Self::Strict
     }
 }

@@ -4,10 +4,7 @@
 //! votes for the place where the text would have to begin, and the place with the most votes wins. If no line is
 //! like another, the longest common part of the longest line decides.
 
-use std::{
-    collections::HashMap,
-    fmt::{self, Display},
-};
+use std::{collections::HashMap, fmt::Display};
 
 use crate::task::Hiding;
 
@@ -18,25 +15,17 @@ pub(super) struct Nearest<'a> {
     pub(super) first: usize,
     pub(super) last: usize,
     /// How many lines of the text are there without a difference.
-    pub(super) equal: usize,
+    equal: usize,
     /// How many lines the text has.
-    pub(super) lines: usize,
+    lines: usize,
     /// The number of the first line of the file that differs, counted from 1.
-    pub(super) line: usize,
+    line: usize,
     /// The line of the text that was expected there.
-    pub(super) old: &'a str,
+    old: &'a str,
     /// The line of the file; `None` if the text would begin before the file or goes on after its end.
-    pub(super) file: Option<&'a str>,
-    pub(super) difference: Difference,
-}
-
-/// The only difference between two lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Difference {
-    LineEnd,
-    WhiteSpace,
-    Case,
-    Other,
+    file: Option<&'a str>,
+    /// In what the two lines differ.
+    difference: &'static str,
 }
 
 /// Which part of a line the first and the last line of a text stand for.
@@ -53,19 +42,9 @@ const LONGEST: usize = 8 << 20;
 /// How many equal lines of the text a line of the file votes with.
 const VOTES: usize = 16;
 
-/// The nearest place for whole lines, with or without their line ends. Of places with as many votes, the one nearest
-/// to the `stated` line (counted from 1) is taken, or the first. `None` if nothing in the file is like the text, if it
-/// is there, or if both together are too long.
+/// The nearest place for these lines. Of places with as many votes, the one nearest to the `stated` line (counted from 1)
+/// is taken, or the first. `None` if nothing in the file is like the text, if it is there, or if both together are too long.
 pub(super) fn nearest<'a>(
-    old_lines: &[&'a str],
-    file_lines: &[&'a str],
-    stated: Option<usize>,
-) -> Option<Nearest<'a>> {
-    nearest_of(old_lines, file_lines, stated, Edges::Whole)
-}
-
-/// The same, for a text that may begin and end within a line.
-pub(super) fn nearest_of<'a>(
     old_lines: &[&'a str],
     file_lines: &[&'a str],
     stated: Option<usize>,
@@ -76,57 +55,44 @@ pub(super) fn nearest_of<'a>(
         return None;
     }
     let folded: Vec<String> = file_lines.iter().map(|line| fold(line)).collect();
-    // Counted from the first line of the text at the first line of the file.
-    let (before, after) = match voted(old_lines, file_lines, &folded, stated) {
-        Some(place) => place,
-        None => alike(old_lines, &folded)?,
+    let begin =
+        voted(old_lines, file_lines, &folded, stated).or_else(|| alike(old_lines, &folded))?;
+    let here = |index: usize| {
+        let at = index.checked_add_signed(begin)?;
+        file_lines.get(at).copied()
     };
     let last = old_lines.len().saturating_sub(1);
-    let compared = old_lines.iter().enumerate().map(|(index, old)| {
-        let at = (index + after).checked_sub(before);
-        let file = at.and_then(|at| file_lines.get(at)).copied();
-        let same = file.is_some_and(|file| match edges {
-            Edges::Whole => file == *old,
-            Edges::Partial => match (index == 0, index == last) {
-                (false, false) => file == *old,
-                (true, false) => file.ends_with(old),
-                (false, true) => file.starts_with(old),
-                (true, true) => file.contains(old),
-            },
-        });
-        (at, *old, file, same)
-    });
-    let (mut equal, mut differs) = (0, None);
-    for (at, old, file, same) in compared {
-        equal += usize::from(same);
-        if !same && differs.is_none() {
-            differs = Some((at, old, file));
-        }
-    }
-    let (at, old, file) = differs?;
-    let end = (after + old_lines.len()).saturating_sub(before);
+    let differs = |(index, old): &(usize, &&str)| {
+        !here(*index).is_some_and(|file| match (edges, *index == 0, *index == last) {
+            (Edges::Whole, ..) | (Edges::Partial, false, false) => file == **old,
+            (Edges::Partial, true, false) => file.ends_with(**old),
+            (Edges::Partial, false, true) => file.starts_with(**old),
+            (Edges::Partial, true, true) => file.contains(**old),
+        })
+    };
+    let mut differing = old_lines.iter().enumerate().filter(differs);
+    let (index, old) = differing.next()?;
+    let end = old_lines.len().saturating_add_signed(begin);
     Some(Nearest {
-        first: after.saturating_sub(before) + 1,
+        first: 0_usize.saturating_add_signed(begin) + 1,
         last: end.clamp(1, file_lines.len().max(1)),
-        equal,
+        equal: last - differing.count(),
         lines: old_lines.len(),
-        line: at.map_or(1, |at| at + 1),
+        line: index.checked_add_signed(begin).map_or(1, |at| at + 1),
         old,
-        file,
-        difference: file.map_or(Difference::Other, |file| Difference::of(old, file, edges)),
+        file: here(index),
+        difference: here(index).map_or("", |file| difference(old, file, edges)),
     })
 }
 
-/// Where the text begins, as the lines before the file and the lines of the file before it; one of them is 0.
-type Offset = (usize, usize);
-
-/// The place with the most votes. An equal line has two votes, one that is only alike has one.
+/// The place with the most votes: how many lines the text begins below the first line of the file. An equal line has two
+/// votes, one that is only alike has one.
 fn voted(
     old_lines: &[&str],
     file_lines: &[&str],
     folded: &[String],
     stated: Option<usize>,
-) -> Option<Offset> {
+) -> Option<isize> {
     let mut places: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, line) in old_lines.iter().enumerate() {
         let places = places.entry(fold(line)).or_default();
@@ -150,33 +116,27 @@ fn voted(
     let wanted = stated.map_or(0, |stated| many + stated.saturating_sub(1));
     let best = votes.iter().enumerate().filter(|(_, it)| **it == most);
     let (place, _) = best.min_by_key(|(place, _)| place.abs_diff(wanted))?;
-    Some((many.saturating_sub(place), place.saturating_sub(many)))
+    place.checked_signed_diff(many)
 }
 
 /// The place of the longest line, if the file contains two fifths of it from its begin or up to its end.
-fn alike(old_lines: &[&str], folded: &[String]) -> Option<Offset> {
+fn alike(old_lines: &[&str], folded: &[String]) -> Option<isize> {
     const SHORTEST: usize = 5;
     let lines = old_lines.iter().map(|line| fold(line)).enumerate();
     let (index, longest) = lines.max_by_key(|(_, line)| line.len())?;
     let all = folded.join("\n");
-    let cuts: Vec<usize> = (0..=longest.len())
-        .filter(|at| longest.is_char_boundary(*at))
-        .collect();
-    let begin = |cut: &usize| longest.get(..*cut).unwrap_or_default();
-    let end = |cut: &usize| longest.get(*cut..).unwrap_or_default();
-    let begins = cuts.partition_point(|cut| all.contains(begin(cut)));
-    let begin = begins
-        .checked_sub(1)
-        .and_then(|at| cuts.get(at))
-        .map(begin)?;
-    let ends = cuts.partition_point(|cut| !all.contains(end(cut)));
-    let end = cuts.get(ends).map(end)?;
+    let cuts = (0..=longest.len()).filter_map(|at| longest.split_at_checked(at));
+    let cuts: Vec<(&str, &str)> = cuts.collect();
+    let begins = cuts.partition_point(|(begin, _)| all.contains(begin));
+    let ends = cuts.partition_point(|(_, end)| !all.contains(end));
+    let (begin, _) = cuts.get(begins.checked_sub(1)?)?;
+    let (_, end) = cuts.get(ends)?;
     let part = if end.len() > begin.len() { end } else { begin };
     if part.len() < SHORTEST.max(longest.len() * 2 / 5) {
         return None;
     }
     let line = all.get(..all.find(part)?)?.matches('\n').count();
-    Some((index.saturating_sub(line), line.saturating_sub(index)))
+    line.checked_signed_diff(index)
 }
 
 fn fold(line: &str) -> String {
@@ -184,70 +144,52 @@ fn fold(line: &str) -> String {
     words.flat_map(char::to_lowercase).collect()
 }
 
-impl Difference {
-    fn of(old: &str, file: &str, edges: Edges) -> Self {
-        let [old_text, file_text] = [old, file].map(|line| line.trim_end_matches(['\r', '\n']));
-        let same = |fold: fn(&str) -> String| {
-            let (old, file) = (fold(old), fold(file));
-            old == file || (edges == Edges::Partial && file.contains(&old))
-        };
-        let blanks = |line: &str| line.split_whitespace().collect();
-        if old_text == file_text {
-            Self::LineEnd
-        } else if same(blanks) {
-            Self::WhiteSpace
-        } else if same(str::to_lowercase) {
-            Self::Case
-        } else {
-            Self::Other
-        }
-    }
-
-    const fn words(self) -> &'static str {
-        match self {
-            Self::LineEnd => "differs only in its line end",
-            Self::WhiteSpace => "differs only in white space",
-            Self::Case => "differs only in upper and lower case",
-            Self::Other => "differs",
-        }
+/// In what two lines differ.
+fn difference(old: &str, file: &str, edges: Edges) -> &'static str {
+    let [old_text, file_text] = [old, file].map(|line| line.trim_end_matches(['\r', '\n']));
+    let same = |fold: fn(&str) -> String| {
+        let (old, file) = (fold(old), fold(file));
+        old == file || (edges == Edges::Partial && file.contains(&old))
+    };
+    let blanks = |line: &str| line.split_whitespace().collect();
+    if old_text == file_text {
+        "differs only in its line end"
+    } else if same(blanks) {
+        "differs only in white space"
+    } else if same(str::to_lowercase) {
+        "differs only in upper and lower case"
+    } else {
+        "differs"
     }
 }
 
-impl<'a> Nearest<'a> {
+impl Nearest<'_> {
     /// A sentence about it, without credentials. `wanted` is the name of the text that was not found.
-    pub(super) fn told(self, wanted: impl Display + 'a, hiding: Hiding) -> impl Display + 'a {
-        fmt::from_fn(move |f| self.write(&wanted, hiding, f))
-    }
-
-    fn write(
-        &self,
-        wanted: &impl Display,
-        hiding: Hiding,
-        f: &mut fmt::Formatter<'_>,
-    ) -> fmt::Result {
-        let (equal, lines) = (self.equal, self.lines);
-        if self.first == self.last {
-            write!(f, "the nearest place is line {}", self.first)?;
+    pub(super) fn told(self, wanted: impl Display, hiding: Hiding) -> String {
+        let (first, last) = (self.first, self.last);
+        let place = if first == last {
+            format!("line {first}")
         } else {
-            write!(
-                f,
-                "the nearest place is lines {} to {}",
-                self.first, self.last
-            )?;
-        }
-        if lines > 1 {
-            write!(f, ", with {equal} of {lines} lines")?;
-        }
-        let Some(file) = self.file else {
-            return write!(f, "; {wanted} goes beyond the file there");
+            format!("lines {first} to {last}")
         };
-        write!(f, "; line {} {}", self.line, self.difference.words())?;
+        let equal = match self.lines {
+            0 | 1 => String::new(),
+            lines => format!(", with {} of {lines} lines", self.equal),
+        };
+        let Some(file) = self.file else {
+            return format!(
+                "the nearest place is {place}{equal}; {wanted} goes beyond the file there"
+            );
+        };
         let (old, file) = (hiding.hide_all(self.old), hiding.hide_all(file));
-        if old == file {
-            return f.write_str(" in a value that is not shown");
-        }
-        let (old, file) = around(&old, &file);
-        write!(f, ": {wanted} has `{old}`, the file has `{file}`")
+        let texts = if old == file {
+            " in a value that is not shown".to_owned()
+        } else {
+            let (old, file) = around(&old, &file);
+            format!(": {wanted} has `{old}`, the file has `{file}`")
+        };
+        let (line, difference) = (self.line, self.difference);
+        format!("the nearest place is {place}{equal}; line {line} {difference}{texts}")
     }
 }
 
@@ -267,8 +209,9 @@ fn around(old: &str, file: &str) -> (String, String) {
         let shown: String = rest.by_ref().take(SHOWN).collect();
         let mark = |is_cut| if is_cut { "…" } else { "" };
         let (lead, tail) = (mark(skipped > 0), mark(rest.next().is_some()));
-        let shown = shown.escape_debug().to_string().replace("\\\"", "\"");
-        format!("{lead}{}{tail}", shown.replace("\\'", "'"))
+        let shown = shown.escape_debug().to_string();
+        let shown = shown.replace("\\\"", "\"").replace("\\'", "'");
+        format!("{lead}{shown}{tail}")
     };
     (short(old), short(file))
 }

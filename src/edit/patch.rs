@@ -1,7 +1,6 @@
 //! `patch`: the hunks of a diff of one file. Nothing is guessed: the old lines of every hunk must be in the file exactly, at
 //! the stated line, or, if a stated line is wrong, at one place only. Pure.
 
-mod misfit;
 mod places;
 
 use std::fmt::Write as _;
@@ -13,30 +12,19 @@ use crate::task::{RelPath, hexadecimal};
 use super::{
     Budget, EditError, Edited,
     diff::names,
-    hunks::{Counts, Cursor, DiffError, End, Hunk, Line, Returns, contradiction, error_at},
+    hunks::{Cursor, DiffError, DiffRules, Hunk, contradiction, error_at},
     text::Text,
 };
 
-use misfit::misfit;
-use places::{Ends, places};
+use places::places;
 
 /// A diff of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Patch {
-    pub(super) hunks: Vec<Hunk>,
-    returns: Returns,
+    hunks: Vec<Hunk>,
     /// The hash of the file before, from an `index` line: in lower case, often only its first digits.
     blob: Option<String>,
-    index: Index,
-}
-
-/// What a hash in an `index` line that does not fit comes to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Index {
-    #[default]
-    Told,
-    /// The file must be the one from which the diff was made.
-    Required,
+    requires_index: bool,
 }
 
 /// The digits of a hash that prove something: git writes at least so many.
@@ -44,39 +32,30 @@ const LEAST_DIGITS: usize = 7;
 
 impl Patch {
     /// Reads the diff of that file. The error says what is wrong, and where.
-    pub(crate) fn parse(
-        diff: &str,
-        file: &RelPath,
-        counts: Counts,
-        index: Index,
-    ) -> Result<Self, DiffError> {
+    pub(crate) fn parse(diff: &str, file: &RelPath, rules: DiffRules) -> Result<Self, DiffError> {
         let mut cursor = Cursor::new(diff);
         let mut blob = None;
-        let mut names = 0;
+        let mut is_named = false;
         while let Some(line) = cursor.peek().filter(|line| !line.starts_with("@@")) {
             if let Some(kind) = beyond(line) {
                 return Err(cursor.error(format!(
                     "{kind}; `patch` changes the content of one file (`oneact plan from-diff` makes a plan of it)"
                 )));
             }
-            blob = line.strip_prefix("index ").map_or(blob, before_of_index);
-            if cursor.has_names(cursor.at) {
-                named(&cursor, file)?;
-                names += 1;
-                cursor.at += 1;
-            } else if line.starts_with([' ', '+', '-']) {
+            if !is_named && cursor.has_names(cursor.at) {
+                named(&mut cursor, file)?;
+                is_named = true;
+                continue;
+            }
+            if line.starts_with([' ', '+', '-']) {
                 return Err(cursor.error(
                     "this line belongs to no hunk; a hunk begins with `@@ -FIRST,COUNT +FIRST,COUNT @@`, or with `@@` alone",
                 ));
             }
+            blob = line.strip_prefix("index ").map_or(blob, before_of_index);
             cursor.at += 1;
         }
-        if names > 1 {
-            return Err(
-                cursor.error("the diff is of several files; give each file an action of its own")
-            );
-        }
-        let hunks = cursor.hunks(counts)?;
+        let hunks = cursor.hunks(rules)?;
         cursor.skip_text()?;
         if cursor.peek().is_some() {
             return Err(cursor.error(
@@ -84,26 +63,19 @@ impl Patch {
                  `oneact plan from-diff`",
             ));
         }
+        if rules.require_index && blob.is_none() {
+            return Err(error_at(
+                0,
+                "the diff has no `index` line, so its hash cannot be checked",
+            ));
+        }
+        let problem = contradiction(&hunks).map(|problem| error_at(0, problem));
         let patch = Self {
             hunks,
-            returns: cursor.returns,
             blob,
-            index,
+            requires_index: rules.require_index,
         };
-        patch.makes_sense()?;
-        Ok(patch)
-    }
-
-    /// Refuses what no file can take.
-    fn makes_sense(&self) -> Result<(), DiffError> {
-        let wrong = |problem: String| Err(error_at(0, problem));
-        if self.index == Index::Required && self.blob.is_none() {
-            return wrong("the diff has no `index` line, so its hash cannot be checked".to_owned());
-        }
-        if let Some(problem) = contradiction(&self.hunks) {
-            return wrong(problem);
-        }
-        Ok(())
+        problem.map_or(Ok(patch), Err)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -123,16 +95,18 @@ impl Patch {
                 hash.update(before.as_bytes());
                 hexadecimal(hash.finish().as_ref()).starts_with(said)
             });
-        match (is_it, self.index) {
-            (true, _) => Ok("; the `index` hash proves that the diff was made from this file"),
-            (false, Index::Told) => Ok(
-                "; the `index` hash is of another version of the file, and the old lines fit all the same",
-            ),
-            (false, Index::Required) => Err(EditError::Refused(format!(
-                "the diff was made from another version of the file: its `index` line says {said}, which is not \
-                 the hash of the file as it is now"
-            ))),
+        if is_it {
+            return Ok("; the `index` hash proves that the diff was made from this file");
         }
+        if !self.requires_index {
+            return Ok(
+                "; the `index` hash is of another version of the file, and the old lines fit all the same",
+            );
+        }
+        Err(EditError::Refused(format!(
+            "the diff was made from another version of the file: its `index` line says {said}, which is not the hash of \
+             the file as it is now"
+        )))
     }
 }
 
@@ -167,20 +141,18 @@ fn beyond(line: &str) -> Option<&'static str> {
 }
 
 /// Checks that `---` and `+++` name the file of the action.
-fn named(cursor: &Cursor<'_>, file: &RelPath) -> Result<(), DiffError> {
-    for (at, mark) in [(cursor.at, "--- "), (cursor.at + 1, "+++ ")] {
-        let line = cursor.line(at).unwrap_or_default();
-        let side = names::side(line.strip_prefix(mark).unwrap_or_default())
-            .map_err(|problem| error_at(at, problem))?;
+fn named(cursor: &mut Cursor<'_>, file: &RelPath) -> Result<(), DiffError> {
+    let at = cursor.at;
+    for (line, side) in (at..).zip(names::sides(cursor)?) {
         let Some(name) = side.name else {
             let what =
                 "the diff creates or deletes the file; use the action FILE_CREATE or FILE_DELETE";
-            return Err(error_at(at, what));
+            return Err(error_at(line, what));
         };
-        let (whole, below) = (name.as_str(), name.split_once('/').map(|(_, below)| below));
-        if whole != file.as_str() && below != Some(file.as_str()) {
+        let below = name.split_once('/').map(|(_, below)| below);
+        if name != file.as_str() && below != Some(file.as_str()) {
             let what = format!("the diff is of `{name}`, and the action names `{file}`");
-            return Err(error_at(at, what));
+            return Err(error_at(line, what));
         }
     }
     Ok(())
@@ -192,64 +164,44 @@ pub(super) fn apply(
     patch: &Patch,
     budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
+    budget.go_on()?;
+    let hunks = &patch.hunks;
     let whole = [text.mark, text.body].concat();
-    let file: Vec<&str> = whole.split_inclusive('\n').collect();
-    let ways: &[Ends] = match patch.returns {
-        Returns::Everywhere => &[Ends::Returns, Ends::Plain],
-        Returns::Kept if Ends::Returns.are_all(&file, &patch.hunks) => {
-            &[Ends::Plain, Ends::Returns]
-        }
-        Returns::Kept => &[Ends::Plain],
-    };
-    let mut first = None;
-    for ends in ways {
-        budget.go_on()?;
-        match places(&file, &patch.hunks, *ends) {
-            Ok(places) => {
-                let proof = patch.proof(&whole)?;
-                let after = rewritten(&file, &patch.hunks, &places, *ends);
-                budget.fits(after.len() as u64)?;
-                let said = said(patch, &places, *ends, proof);
-                return Ok(Edited::whole(after.into_bytes(), said));
-            }
-            Err(found) => first = first.or(Some(found)),
-        }
-    }
-    let (number, problem) = first.unwrap_or((0, places::Problem::Nowhere));
-    Err(misfit(&file, &patch.hunks, number, problem))
-}
-
-/// The text with the hunks at these places.
-fn rewritten(file: &[&str], hunks: &[Hunk], places: &[usize], ends: Ends) -> String {
-    let added = hunks.iter().flat_map(|hunk| &hunk.lines);
-    let room = added.map(|line| line.text.len() + 2).sum::<usize>();
-    let kept = file.iter().map(|line| line.len()).sum::<usize>();
-    let mut after = String::with_capacity(room + kept);
+    let folded = whole.replace("\r\n", "\n");
+    // A diff without CR LF fits a file in which every line ends so.
+    let lines = hunks
+        .iter()
+        .flat_map(|hunk| hunk.old.iter().chain(&hunk.new));
+    let is_folded = folded != whole
+        && folded.replace('\n', "\r\n") == whole
+        && !lines.clone().any(|line| line.ends_with("\r\n"));
+    let before = if is_folded { &folded } else { &whole };
+    let file: Vec<&str> = before.split_inclusive('\n').collect();
+    let places = places(&file, hunks)?;
+    let mut said = said(hunks, &places);
+    let mut after = String::with_capacity(before.len() + lines.map(String::len).sum::<usize>());
     let mut done = 0;
     for (hunk, place) in hunks.iter().zip(places) {
-        after.extend(file.get(done..*place).unwrap_or_default().iter().copied());
-        done = place + hunk.old_lines().count();
-        for line in hunk.new_lines() {
-            write_line(&mut after, line, ends);
-        }
+        after.extend(file.get(done..place).unwrap_or_default().iter().copied());
+        after.extend(hunk.new.iter().map(String::as_str));
+        done = place + hunk.old.len();
     }
     after.extend(file.get(done..).unwrap_or_default().iter().copied());
-    after
-}
-
-fn write_line(after: &mut String, line: &Line, ends: Ends) {
-    after.push_str(&line.text);
-    if line.end == End::Feed {
-        after.push_str(ends.text());
+    if is_folded {
+        after = after.replace('\n', "\r\n");
+        said.push_str("; the file keeps its line ends, CR LF");
     }
+    said.push_str(patch.proof(&whole)?);
+    budget.fits(after.len() as u64)?;
+    Ok(Edited::whole(after.into_bytes(), said))
 }
 
-fn said(patch: &Patch, places: &[usize], ends: Ends, proof: &str) -> String {
-    let mut said = match patch.hunks.len() {
+fn said(hunks: &[Hunk], places: &[usize]) -> String {
+    let mut said = match hunks.len() {
         1 => "1 hunk applied".to_owned(),
         hunks => format!("{hunks} hunks applied"),
     };
-    for (number, (hunk, place)) in (1..).zip(patch.hunks.iter().zip(places)) {
+    for (number, (hunk, place)) in (1..).zip(hunks.iter().zip(places)) {
         let line = place + 1;
         // Writing to a String cannot fail.
         let _ = match hunk.start {
@@ -266,10 +218,7 @@ fn said(patch: &Patch, places: &[usize], ends: Ends, proof: &str) -> String {
             );
         }
     }
-    if ends == Ends::Returns && patch.returns == Returns::Kept {
-        said.push_str("; the file keeps its line ends, CR LF");
-    }
-    said + proof
+    said
 }
 
 #[cfg(test)]

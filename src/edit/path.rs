@@ -2,6 +2,8 @@
 
 use std::{fmt, str::Chars};
 
+use serde_json::Value;
+
 use super::EditError;
 
 /// A place in a JSON or YAML document: an RFC 9535 singular query (`$`, `.name`, `['name']`,
@@ -78,25 +80,16 @@ impl fmt::Display for JsonPath {
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self {
-            Self::Index(index) => return write!(f, "[{index}]"),
-            Self::Name(name) => name,
-        };
-        f.write_str("['")?;
-        for c in name.chars() {
-            match c {
-                '\u{8}' => f.write_str("\\b")?,
-                '\t' => f.write_str("\\t")?,
-                '\n' => f.write_str("\\n")?,
-                '\u{c}' => f.write_str("\\f")?,
-                '\r' => f.write_str("\\r")?,
-                '\'' => f.write_str("\\'")?,
-                '\\' => f.write_str("\\\\")?,
-                c if c < ' ' => write!(f, "\\u{:04x}", u32::from(c))?,
-                c => write!(f, "{c}")?,
+        match self {
+            Self::Index(index) => write!(f, "[{index}]"),
+            Self::Name(name) => {
+                // JSON escapes the same characters, but for the quotes.
+                let json = Value::from(name.as_str()).to_string();
+                let inner = json.get(1..json.len() - 1).unwrap_or_default();
+                let inner = inner.replace("\\\"", "\"").replace('\'', "\\'");
+                write!(f, "['{inner}']")
             }
         }
-        f.write_str("']")
     }
 }
 

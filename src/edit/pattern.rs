@@ -5,12 +5,12 @@ mod rewriting;
 
 use super::{
     Budget, EditError, Edited,
-    nearest::{Edges, nearest_of},
+    nearest::{Edges, nearest},
     text::{Position, Text, end_near, with_ends},
 };
 use crate::task::Hiding;
 use expression::Expression;
-use rewriting::{Ends, Replacement, Rewriting};
+use rewriting::{Replacement, Rewriting};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Count {
@@ -77,21 +77,18 @@ pub(crate) enum PatternError {
 }
 
 impl Pattern {
-    pub(crate) fn literal(text: impl Into<String>) -> Result<Self, PatternError> {
-        let text = text.into();
-        if text.is_empty() {
-            Err(PatternError::Empty)
-        } else {
-            Ok(Self::Literal(text))
-        }
+    pub(crate) fn literal(text: &str) -> Result<Self, PatternError> {
+        not_empty(text).map(|text| Self::Literal(text.to_owned()))
     }
 
     pub(crate) fn regex(text: &str) -> Result<Self, PatternError> {
-        if text.is_empty() {
-            return Err(PatternError::Empty);
-        }
-        Expression::read(text).map(Self::Regex)
+        Expression::read(not_empty(text)?).map(Self::Regex)
     }
+}
+
+fn not_empty(text: &str) -> Result<&str, PatternError> {
+    let text = Some(text).filter(|text| !text.is_empty());
+    text.ok_or(PatternError::Empty)
 }
 
 /// Replaces every match, if there are as many as `count` says.
@@ -117,7 +114,8 @@ pub(super) fn replace(
             Pattern::Regex(expression) => expression.hint(text.body, budget)?,
         };
         let hint = hint.unwrap_or_else(|| "compare it with the file as it is now".to_owned());
-        return Err(EditError::PatternNotFound { sought, hint });
+        let said = format!("{sought} is nowhere in the file; {hint}");
+        return Err(EditError::NotFound(said));
     }
     let after = rewriting.finish()?;
     let times = match number {
@@ -138,13 +136,10 @@ fn literally(
     let is_end = |c: char| matches!(c, '\r' | '\n');
     let about_ends = with_ends(literal, "\n") == with_ends(replacement, "\n")
         || literal.chars().all(|c| c == '\r') && replacement.chars().all(is_end);
-    let of = |as_written| {
-        let ends = if as_written {
-            Ends::AsWritten
-        } else {
-            Ends::OfTheFile
-        };
-        Replacement::plain(replacement, ends)
+    let of = |as_written| Replacement {
+        text: replacement.replace('$', "$$"),
+        groups: None,
+        as_written,
     };
     // Whoever writes the line ends of the file knows them, and means those of the replacement.
     let exact = of(about_ends || literal.contains("\r\n"));
@@ -186,8 +181,8 @@ fn literal_hint(
 ) -> Option<String> {
     let lines: Vec<_> = body.split_inclusive('\n').collect();
     let old: Vec<_> = literal.split_inclusive('\n').collect();
-    let nearest = nearest_of(&old, &lines, None, Edges::Partial);
-    let (first, last) = nearest.map_or((1, lines.len()), |it| (it.first, it.last));
+    let near = nearest(&old, &lines, None, Edges::Partial);
+    let (first, last) = near.map_or((1, lines.len()), |it| (it.first, it.last));
     let start = lines.iter().take(first - 1).map(|line| line.len()).sum();
     let rest = body.get(start..).unwrap_or_default();
     let made = with_ends(replacement, end_near(body, start));
@@ -202,5 +197,5 @@ fn literal_hint(
         ));
     }
     let hiding = Hiding::of(body, literal);
-    nearest.map(|nearest| nearest.told(sought, hiding).to_string())
+    near.map(|near| near.told(sought, hiding))
 }

@@ -12,7 +12,7 @@ const MARK: &str = "\u{FEFF}";
 /// A UTF-8 text without NUL; its byte order mark, if it has one, is kept out of the edit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text<'a> {
-    pub(super) mark: &'a str,
+    pub(super) mark: &'static str,
     pub(super) body: &'a str,
 }
 
@@ -75,11 +75,10 @@ pub(super) fn resized(
     Ok(size)
 }
 
-/// A line without its end, and the end: `\n`, `\r\n`, or nothing.
-pub(super) fn parts(line: &str) -> (&str, &str) {
-    let text = line.strip_suffix('\n');
-    let text = text.map_or(line, |text| text.strip_suffix('\r').unwrap_or(text));
-    line.split_at(text.len())
+/// A text without the line end at its end: `\n`, `\r\n`, or nothing.
+fn without_end(text: &str) -> &str {
+    let line = text.strip_suffix('\n');
+    line.map_or(text, |line| line.strip_suffix('\r').unwrap_or(line))
 }
 
 /// The end of the line that holds this byte; of the line before, where it has none.
@@ -140,7 +139,7 @@ pub(super) fn insert(text: Text<'_>, line: u64, content: &str) -> Result<Edited,
         last,
         allowed: last + 1,
     })?;
-    let content_text = parts(content).0;
+    let content_text = without_end(content);
     let count = content_text.split('\n').count();
     let said = match count {
         1 => format!("Line {line} inserted"),
@@ -150,14 +149,7 @@ pub(super) fn insert(text: Text<'_>, line: u64, content: &str) -> Result<Edited,
         return Ok(Edited::whole(text.with(content.to_owned()), said));
     }
     let (before, after) = text.body.split_at(start);
-    // The neighbour is the line that is pushed down, or the last one; the last may have no end.
-    let end = after
-        .split_inclusive('\n')
-        .take(1)
-        .chain(before.split_inclusive('\n').rev())
-        .map(|neighbour| parts(neighbour).1)
-        .find(|end| !end.is_empty())
-        .unwrap_or("\n");
+    let end = end_near(text.body, start);
     let content = with_ends(content_text, end);
     let body = if before.is_empty() || before.ends_with('\n') {
         [before, &content, end, after].concat()
@@ -188,7 +180,7 @@ pub(super) fn delete(text: Text<'_>, first: u64, last: u64) -> Result<Edited, Ed
     );
     // The line that is now the last ends as the file ended.
     if after.is_empty() && !text.body.ends_with('\n') {
-        before = parts(before).0;
+        before = without_end(before);
     }
     let said = if first == last {
         format!("Line {first} deleted")

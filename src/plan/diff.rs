@@ -7,13 +7,13 @@ mod lines;
 
 use std::{borrow::Cow, fmt::Write, iter, time::Duration};
 
-use similar::{ChangeTag, DiffOp, DiffTag, TextDiff, udiff::UnifiedHunkHeader};
+use similar::{ChangeTag, TextDiff, udiff::UnifiedHunkHeader};
 
 use crate::task::{CUT, Hiding, RelPath};
 
 use super::{change::DiffSummary, files::LINK_MODE, hash::hash};
 
-pub(crate) use lines::{Difference, Line as DiffLine, Mark as DiffMark, Word, lines};
+pub(crate) use lines::{Difference, Line as DiffLine, Word, lines};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Side<'a> {
@@ -46,10 +46,7 @@ pub(crate) enum Reader {
 /// where nothing differs.
 pub(crate) fn unified(pair: Pair<'_>, reader: Reader) -> (String, usize) {
     let (before, after) = pair.bytes();
-    let hunks = match (text(before), text(after)) {
-        (Some(old), Some(new)) if before != after => Some(Hunks::between(old, new)),
-        _ => None,
-    };
+    let hunks = (before != after).then(|| pair.hunks()).flatten();
     let header = header(pair, hunks.as_ref());
     if before == after && header.is_empty() {
         return (String::new(), 0);
@@ -58,36 +55,25 @@ pub(crate) fn unified(pair: Pair<'_>, reader: Reader) -> (String, usize) {
     let mut shown = first(pair) + &header;
     if let Some(hunks) = hunks {
         shown.push_str(&names(pair));
-        let lossy = |bytes| text(bytes).unwrap_or_default();
-        let hiding = Hiding::of(lossy(before), lossy(after));
-        for Line { tag, text, .. } in hunks.lines() {
-            shown.extend(tag.map(mark));
-            match reader {
-                Reader::User => shown.push_str(&text),
-                Reader::Approvers => {
-                    let line = hiding.hide_all(&text);
-                    if *line != *text {
-                        hidden += line.matches(CUT).count();
-                    }
-                    shown.push_str(&line);
-                }
+        for Line { mark, text, .. } in hunks.lines() {
+            let line = match reader {
+                Reader::User => Cow::Borrowed(&*text),
+                Reader::Approvers => hunks.hiding.hide_all(&text),
+            };
+            if *line != *text {
+                hidden += line.matches(CUT).count();
             }
-            shown.push('\n');
+            shown.extend([mark.sign(), &*line, "\n"]);
         }
     } else if before != after {
         let (old, new) = sides(pair);
         // Writing to a String cannot fail.
         let _ = writeln!(shown, "Binary files {old} and {new} differ");
         for (when, side) in [("before", pair.before), ("after", pair.after)] {
-            let Some(Side { bytes, .. }) = side else {
-                continue;
-            };
-            let _ = writeln!(
-                shown,
-                "{when}: {} bytes, SHA-256 {}",
-                bytes.len(),
-                hash(bytes)
-            );
+            if let Some(Side { bytes, .. }) = side {
+                let (size, hash) = (bytes.len(), hash(bytes));
+                let _ = writeln!(shown, "{when}: {size} bytes, SHA-256 {hash}");
+            }
         }
     }
     (shown, hidden)
@@ -104,30 +90,25 @@ pub(crate) fn summary(pair: Pair<'_>) -> DiffSummary {
     if before == after {
         return uncounted(renaming(pair).chars().take(PREVIEW).collect());
     }
-    let (Some(old), Some(new)) = (text(before), text(after)) else {
+    let Some(hunks) = pair.hunks() else {
         return uncounted(binary(pair));
     };
-    let hunks = Hunks::between(old, new);
+    let count = |tag| hunks.all(tag).count() as u64;
     DiffSummary {
-        lines_added: hunks.added(),
-        lines_removed: hunks.removed(),
-        preview: preview(pair, &hunks, Hiding::of(old, new)),
+        lines_added: count(ChangeTag::Insert),
+        lines_removed: count(ChangeTag::Delete),
+        preview: preview(pair, &hunks),
     }
 }
 
 /// At most [`PREVIEW`] characters.
-fn preview(pair: Pair<'_>, hunks: &Hunks<'_>, hiding: Hiding) -> String {
+fn preview(pair: Pair<'_>, hunks: &Hunks<'_>) -> String {
     let mut shown = names(pair);
-    let mut left = PREVIEW.saturating_sub(shown.chars().count());
-    for Line { tag, text, .. } in hunks.lines() {
-        if left == 0 {
-            break;
-        }
-        let text = hiding.hide(&text);
-        let whole = tag.map(mark).into_iter().chain(text.chars()).chain(['\n']);
-        let piece: String = whole.take(left).collect();
-        left -= piece.chars().count();
-        shown.push_str(&piece);
+    let mut lines = hunks.lines();
+    while shown.chars().count() < PREVIEW
+        && let Some(Line { mark, text, .. }) = lines.next()
+    {
+        shown.extend([mark.sign(), &*hunks.hiding.hide(&text), "\n"]);
     }
     shown.chars().take(PREVIEW).collect()
 }
@@ -146,16 +127,27 @@ fn binary(pair: Pair<'_>) -> String {
 
 /// The bytes as text: UTF-8 without a NUL.
 fn text(bytes: &[u8]) -> Option<&str> {
-    if bytes.contains(&0) {
-        return None;
-    }
-    std::str::from_utf8(bytes).ok()
+    let text = std::str::from_utf8(bytes).ok();
+    text.filter(|text| !text.contains('\0'))
 }
 
 impl<'a> Pair<'a> {
     fn bytes(self) -> (&'a [u8], &'a [u8]) {
         let of = |side: Option<Side<'a>>| side.map_or(&[] as &[u8], |side| side.bytes);
         (of(self.before), of(self.after))
+    }
+
+    /// The lines that differ; none if one of the contents is no text.
+    fn hunks(self) -> Option<Hunks<'a>> {
+        let (before, after) = self.bytes();
+        let (old, new) = (text(before)?, text(after)?);
+        let lines = |text: &'a str| text.split_inclusive('\n').collect::<Vec<_>>();
+        let mut diff = TextDiff::configure();
+        let diff = diff.timeout(PATIENCE);
+        Some(Hunks {
+            diff: diff.diff_slices(&lines(old), &lines(new)),
+            hiding: Hiding::of(old, new),
+        })
     }
 
     fn renamed(self) -> Option<(Side<'a>, Side<'a>)> {
@@ -202,15 +194,14 @@ fn header(pair: Pair<'_>, hunks: Option<&Hunks<'_>>) -> String {
         (None, None) => return String::new(),
     };
     let mut text = String::new();
-    if mode(before) == mode(after) && before.bytes == after.bytes && before.mode != after.mode {
-        let _ = writeln!(
-            text,
-            "old mode 100{:03o}\nnew mode 100{:03o}",
-            before.mode, after.mode
-        );
-    }
-    if mode(before) != mode(after) {
-        let _ = writeln!(text, "old mode {}\nnew mode {}", mode(before), mode(after));
+    // Of equal files with the same mode of git, all permissions are shown.
+    let is_same = mode(before) == mode(after) && before.bytes == after.bytes;
+    let [old, new] = [before, after].map(|side| {
+        let all = is_same.then(|| format!("100{:03o}", side.mode));
+        all.unwrap_or_else(|| mode(side).to_owned())
+    });
+    if old != new {
+        let _ = writeln!(text, "old mode {old}\nnew mode {new}");
     }
     if pair.renamed().is_some() {
         let similarity = similarity(before, after, hunks);
@@ -236,7 +227,8 @@ fn similarity(before: Side<'_>, after: Side<'_>, hunks: Option<&Hunks<'_>>) -> u
     }
     let larger = before.bytes.len().max(after.bytes.len()).max(1);
     let kept = hunks.map_or(0, |hunks| {
-        before.bytes.len().saturating_sub(hunks.removed_bytes())
+        let removed: usize = hunks.all(ChangeTag::Delete).map(str::len).sum();
+        before.bytes.len().saturating_sub(removed)
     });
     (kept * 100 / larger).min(99)
 }
@@ -268,12 +260,23 @@ const CONTEXT: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The lines that differ, with three lines around them. Only a line feed ends a line.
-struct Hunks<'a>(TextDiff<'a, 'a, str>);
+struct Hunks<'a> {
+    diff: TextDiff<'a, 'a, str>,
+    hiding: Hiding,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum DiffMark {
+    Kept,
+    /// No line of a content: the place of the lines after it, or that the line before it has no line ending.
+    Remark,
+    Removed,
+    Added,
+}
 
 /// A line of a unified diff without its mark and its line ending.
 struct Line<'a> {
-    /// None of a remark: the place of the lines after it, or that the line before it has no line ending.
-    tag: Option<ChangeTag>,
+    mark: DiffMark,
     text: Cow<'a, str>,
     /// The numbers of the line in both contents, counted from 1; 0 where it is not.
     numbers: [usize; 2],
@@ -282,68 +285,47 @@ struct Line<'a> {
 impl<'a> Line<'a> {
     fn remark(text: impl Into<Cow<'a, str>>) -> Self {
         Self {
-            tag: None,
+            mark: DiffMark::Remark,
             text: text.into(),
             numbers: [0, 0],
         }
     }
 }
 
-const fn mark(tag: ChangeTag) -> char {
-    match tag {
-        ChangeTag::Equal => ' ',
-        ChangeTag::Delete => '-',
-        ChangeTag::Insert => '+',
+impl DiffMark {
+    const fn sign(self) -> &'static str {
+        match self {
+            Self::Kept => " ",
+            Self::Remark => "",
+            Self::Removed => "-",
+            Self::Added => "+",
+        }
     }
 }
 
-impl<'a> Hunks<'a> {
-    fn between(before: &'a str, after: &'a str) -> Self {
-        let lines = |text: &'a str| text.split_inclusive('\n').collect::<Vec<_>>();
-        let mut diff = TextDiff::configure();
-        Self(
-            diff.timeout(PATIENCE)
-                .diff_slices(&lines(before), &lines(after)),
-        )
-    }
-
-    fn added(&self) -> u64 {
-        self.operations()
-            .map(|op| op.new_range().len() as u64)
-            .sum()
-    }
-
-    fn removed(&self) -> u64 {
-        self.operations()
-            .map(|op| op.old_range().len() as u64)
-            .sum()
-    }
-
-    fn removed_bytes(&self) -> usize {
-        let lines = self.operations().flat_map(DiffOp::old_range);
-        lines
-            .filter_map(|at| self.0.old_slice(at))
-            .map(str::len)
-            .sum()
-    }
-
-    /// The operations that change something.
-    fn operations(&self) -> impl Iterator<Item = &DiffOp> {
-        let all = self.0.ops().iter();
-        all.filter(|op| op.tag() != DiffTag::Equal)
+impl Hunks<'_> {
+    /// All lines of this kind, with their line endings.
+    fn all(&self, tag: ChangeTag) -> impl Iterator<Item = &str> {
+        let all = self.diff.iter_all_changes();
+        all.filter(move |change| change.tag() == tag)
+            .map(|change| change.value())
     }
 
     /// The diff, line by line, made as it is asked for.
     fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         let number = |index: Option<usize>| index.map_or(0, |index| index + 1);
-        let hunks = self.0.grouped_ops(CONTEXT).into_iter();
+        let hunks = self.diff.grouped_ops(CONTEXT).into_iter();
         hunks.flat_map(move |ops| {
             let head = Line::remark(UnifiedHunkHeader::new(&ops).to_string());
-            let changes = ops.into_iter().flat_map(|op| self.0.iter_changes(&op));
+            let changes = ops.into_iter().flat_map(|op| self.diff.iter_changes(&op));
             let lines = changes.flat_map(move |change| {
                 let text = change.value().strip_suffix('\n');
                 let line = Line {
-                    tag: Some(change.tag()),
+                    mark: match change.tag() {
+                        ChangeTag::Equal => DiffMark::Kept,
+                        ChangeTag::Delete => DiffMark::Removed,
+                        ChangeTag::Insert => DiffMark::Added,
+                    },
                     text: text.unwrap_or(change.value()).into(),
                     numbers: [change.old_index(), change.new_index()].map(number),
                 };

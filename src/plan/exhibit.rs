@@ -14,6 +14,7 @@ use super::{
     files::{FileError, Kind, Root, there},
     hash::{hash, hash_of_link},
     model::ChangeKind,
+    record,
     report::{Manifest, ManifestStatus, Point},
     told::manifest,
 };
@@ -56,20 +57,7 @@ pub(crate) struct FileExhibit {
     pub(crate) bytes: [Option<u64>; 2],
     /// As the change log counts it.
     pub(crate) summary: DiffSummary,
-    pub(crate) shown: ShownFile,
-}
-
-/// What can be shown of a change.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ShownFile {
-    Compared(Difference),
-    TooLarge,
-    /// The change was undone.
-    Undone,
-    /// Something else is at the path by now, or nothing.
-    ChangedSince,
-    /// The file from before the plan is not in the report directory.
-    NoBackup,
+    pub(crate) shown: Difference,
 }
 
 /// The plan of this execution report, with diffs of at most `room` lines, which is reduced by what is shown. `Err`: its
@@ -92,12 +80,12 @@ pub(crate) fn exhibit(
     let name = name.ok_or_else(|| unfit("is in no report directory"))?;
     let folder = Folder::open(&root, name)?;
     let account = account(&folder.dir)?;
-    let (Some(manifest), Some(undo)) = (manifest(&account), &account.undo) else {
+    let id = text("rollback_manifest_id");
+    let is_own = |undo: &&record::Undo| account.origin == Origin::Here && undo.id.to_string() == id;
+    let undo = account.undo.as_ref().filter(is_own);
+    let Some((manifest, undo)) = manifest(&account).zip(undo) else {
         return Err(unfit("was not written by this plan in this place"));
     };
-    if account.origin != Origin::Here || undo.id.to_string() != text("rollback_manifest_id") {
-        return Err(unfit("was not written by this plan in this place"));
-    }
     let points = manifest.checkpoints.iter();
     let files = points.zip(of_files(&undo.changes));
     let files = files.map(|(point, change)| file(point, change, &folder, room));
@@ -122,11 +110,11 @@ fn file(point: &Point, change: &Change, folder: &Folder<'_>, room: &mut usize) -
     let size = |version: &Option<Version>| version.as_ref().map(|it| it.facts.bytes);
     let bytes = [size(&change.before), size(&change.after)];
     let shown = if point.undone_at.is_some() {
-        ShownFile::Undone
+        Difference::Undone
     } else if bytes.iter().flatten().any(|bytes| *bytes > LARGEST) {
-        ShownFile::TooLarge
+        Difference::TooLarge
     } else {
-        compared(change, folder, room).unwrap_or(ShownFile::ChangedSince)
+        compared(change, folder, room).unwrap_or(Difference::ChangedSince)
     };
     FileExhibit {
         path: change.result_path().clone(),
@@ -144,7 +132,7 @@ fn compared(
     change: &Change,
     folder: &Folder<'_>,
     room: &mut usize,
-) -> Result<ShownFile, FileError> {
+) -> Result<Difference, FileError> {
     let read = |path: &RelPath, then: Option<&Version>| {
         let (dir, name) = (folder.root.parent(path)?, path.name());
         let is_link = dir
@@ -167,17 +155,15 @@ fn compared(
         None => None,
     };
     if before.is_none() && change.before.is_some() {
-        return Ok(ShownFile::NoBackup);
+        return Ok(Difference::NoBackup);
     }
     let after = match &change.after {
         None => None,
-        Some(after) => {
-            let Some(after) = read(path, Some(after))? else {
-                return Ok(ShownFile::ChangedSince);
-            };
-            Some(after)
-        }
+        Some(after) => read(path, Some(after))?,
     };
+    if after.is_none() && change.after.is_some() {
+        return Ok(Difference::ChangedSince);
+    }
     let side = |bytes| Side {
         name: path,
         bytes,
@@ -191,5 +177,5 @@ fn compared(
     if let Difference::Lines(lines) = &difference {
         *room -= lines.len().min(*room);
     }
-    Ok(ShownFile::Compared(difference))
+    Ok(difference)
 }

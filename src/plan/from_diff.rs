@@ -4,12 +4,13 @@
 use std::collections::{BTreeSet, HashMap};
 
 use camino::Utf8Path;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{
     edit::{
-        DiffError, Index,
-        diff::{After, Before, DiffRules, FileDiff, Mode, read},
+        DiffError, DiffRules, Patch,
+        diff::{FileChange, FileDiff, Mode, read},
+        patched,
     },
     task::{ActionType, Bounds, Failure, Fault, RelPath},
 };
@@ -28,7 +29,7 @@ pub(crate) fn from_diff(diff: &[u8], rules: DiffRules, root: &Utf8Path) -> Resul
             format!("the diff is not UTF-8 in line {line}; a plan changes texts that are UTF-8");
         Failure::new(Fault::NotText, message)
     })?;
-    let (files, mut problems) = read(text, rules.counts);
+    let (files, mut problems) = read(text, rules);
     let mut actions = Vec::new();
     for file in &files {
         let line = file.line;
@@ -59,27 +60,17 @@ pub(crate) fn from_diff(diff: &[u8], rules: DiffRules, root: &Utf8Path) -> Resul
 }
 
 fn refused(problems: &[DiffError]) -> Failure {
-    let told: Vec<String> = problems
-        .iter()
-        .take(TOLD)
-        .map(ToString::to_string)
-        .collect();
-    let more = match problems.len().saturating_sub(TOLD) {
-        0 => String::new(),
-        more => format!("; and {more} more"),
-    };
-    let message = format!("no plan can be made of the diff: {}{more}", told.join("; "));
+    let told = problems.iter().take(TOLD).map(ToString::to_string);
+    let mut told: Vec<String> = told.collect();
+    if problems.len() > TOLD {
+        told.push(format!("and {} more", problems.len() - TOLD));
+    }
+    let message = format!("no plan can be made of the diff: {}", told.join("; "));
     Failure::new(Fault::PlanInvalid, message)
 }
 
-/// An action of the plan.
-struct Action<'d> {
-    kind: ActionType,
-    target: &'d str,
-    /// Where a renamed file will be.
-    to: Option<&'d str>,
-    operation: Value,
-}
+/// The type of an action, its target and its operation.
+type Action<'d> = (ActionType, &'d str, Value);
 
 /// The actions that make the changes of a file.
 fn actions_of<'d>(
@@ -87,63 +78,47 @@ fn actions_of<'d>(
     rules: DiffRules,
     root: &Utf8Path,
 ) -> Result<Vec<Action<'d>>, String> {
-    if rules.index == Index::Required && file.index.is_none() && !file.hunks.is_empty() {
+    let has_index = |text: &String| text.starts_with("index ");
+    let is_unproven = !file.hunks.is_empty() && !file.text.as_ref().is_some_and(has_index);
+    if rules.require_index && is_unproven {
         return Err("this file has no `index` line, so its hash cannot be checked".to_owned());
     }
-    let action = |kind, target, operation| Action {
-        kind,
-        target,
-        to: None,
-        operation,
-    };
-    let create = |path, operation| vec![action(ActionType::FileCreate, path, operation)];
-    Ok(match (&file.before, &file.after) {
-        (Before::Nothing, After::At(path)) => {
+    let [old_mode, new_mode] = file.modes;
+    Ok(match &file.change {
+        FileChange::Created(path) => {
             let content = file.content()?;
-            let to = content.trim_end_matches('\n');
-            create(
-                path,
-                match file.modes.1 {
-                    Some(Mode::Link) => json!({"type": "symlink", "to": to}),
-                    mode => creation(&content, mode),
-                },
-            )
+            let operation = match new_mode {
+                Some(Mode::Link) => {
+                    json!({"type": "symlink", "to": content.trim_end_matches('\n')})
+                }
+                mode => creation(&content, mode),
+            };
+            vec![(ActionType::FileCreate, path, operation)]
         }
-        (Before::Copied(from), After::At(path)) => {
+        FileChange::Copied(from, path) => {
             let (content, mode) = copied(from, file, rules, root)?;
-            create(path, creation(&content, file.modes.1.or(mode)))
+            let operation = creation(&content, new_mode.or(mode));
+            vec![(ActionType::FileCreate, path, operation)]
         }
-        (Before::At(path), After::Nothing) => {
+        FileChange::Deleted(path) => {
             let operation = with_diff(file, "delete", rules);
-            vec![action(ActionType::FileDelete, path, operation)]
+            vec![(ActionType::FileDelete, path, operation)]
         }
-        (Before::At(from), After::At(to)) => {
-            let rename = (from != to).then(|| Action {
-                to: Some(to),
-                ..action(
-                    ActionType::FileRename,
-                    from,
-                    json!({"type": "rename", "new_path": to}),
-                )
+        FileChange::Edited(from, to) => {
+            let rename = (from != to).then(|| {
+                let operation = json!({"type": "rename", "new_path": to});
+                (ActionType::FileRename, from.as_str(), operation)
             });
             let patch = (!file.hunks.is_empty()).then(|| with_diff(file, "patch", rules));
-            let mode = match file.modes {
-                (Some(before), Some(after)) if before != after => {
-                    let sign = if after == Mode::Executable {
-                        "+x"
-                    } else {
-                        "-x"
-                    };
-                    Some(json!({"type": "set_mode", "mode": sign}))
-                }
+            let mode = match (old_mode, new_mode) {
+                (Some(old), Some(Mode::Executable)) if old != Mode::Executable => Some("+x"),
+                (Some(old), Some(new)) if old != new => Some("-x"),
                 _ => None,
             };
+            let mode = mode.map(|mode| json!({"type": "set_mode", "mode": mode}));
             let changes = [patch, mode].into_iter().flatten();
-            let changes = changes.map(|change| action(ActionType::FileModify, to, change));
+            let changes = changes.map(|change| (ActionType::FileModify, to.as_str(), change));
             rename.into_iter().chain(changes).collect()
-        }
-        (Before::Nothing | Before::Copied(_), After::Nothing) => {
-            return Err("the diff names no file here".to_owned());
         }
     })
 }
@@ -161,17 +136,15 @@ fn ordered(actions: &[Action<'_>]) -> Vec<Value> {
     use ActionType::{FileCreate, FileDelete, FileModify, FileRename};
     let name = |id: usize| format!("a{:03}", id + 1);
     let all = || actions.iter().enumerate();
-    let leaving = all().filter(|(_, action)| matches!(action.kind, FileDelete | FileRename));
-    let freed: HashMap<&str, usize> = leaving.map(|(id, action)| (action.target, id)).collect();
+    let leaving = all().filter(|(_, (kind, ..))| matches!(kind, FileDelete | FileRename));
+    let freed: HashMap<&str, usize> = leaving.map(|(id, (_, target, _))| (*target, id)).collect();
     // The action that changed the file at a path last, and the one that put it there.
     let (mut changed, mut made) = (HashMap::new(), HashMap::new());
-    let written = all().map(|(id, action)| {
-        let target = action.target;
-        let takes = match action.kind {
-            FileCreate => Some(target),
-            _ => action.to,
-        };
-        let earlier = match action.kind {
+    let written = all().map(|(id, (kind, target, operation))| {
+        let target = *target;
+        let new_path = operation.get("new_path").and_then(Value::as_str);
+        let takes = new_path.or((*kind == FileCreate).then_some(target));
+        let earlier = match kind {
             FileCreate => None,
             FileModify => changed.insert(target, id).or(made.get(target).copied()),
             _ => changed.get(target).copied(),
@@ -180,34 +153,30 @@ fn ordered(actions: &[Action<'_>]) -> Vec<Value> {
         made.extend(takes.map(|path| (path, id)));
         let after: BTreeSet<usize> = earlier.into_iter().chain(frees).collect();
         let after = after.into_iter().filter(|other| *other != id).map(name);
-        let mut fields = Map::new();
-        fields.insert("action_id".to_owned(), json!(name(id)));
-        fields.insert("action_type".to_owned(), json!(action.kind));
-        fields.insert("target".to_owned(), json!(target));
-        fields.insert("operation".to_owned(), action.operation.clone());
         let after: Vec<String> = after.collect();
-        if !after.is_empty() {
-            fields.insert("depends_on".to_owned(), json!(after));
-        }
-        Value::Object(fields)
+        let fields = [
+            Some(("action_id", json!(name(id)))),
+            Some(("action_type", json!(kind))),
+            Some(("target", json!(target))),
+            Some(("operation", operation.clone())),
+            (!after.is_empty()).then(|| ("depends_on", json!(after))),
+        ];
+        fields.into_iter().flatten().collect()
     });
     written.collect()
 }
 
 /// An operation of that type with the diff.
 fn with_diff(file: &FileDiff, kind: &str, rules: DiffRules) -> Value {
-    let mut operation = Map::from_iter([("type".to_owned(), Value::from(kind))]);
-    if let Some(diff) = file.diff() {
-        operation.insert("diff".to_owned(), Value::from(diff));
-        let recount = file.hunks.iter().any(|hunk| hunk.recounted.is_some());
-        let flags = [
-            ("recount", recount),
-            ("require_index", rules.index == Index::Required),
-        ];
-        let set = flags.into_iter().filter(|(_, is_set)| *is_set);
-        operation.extend(set.map(|(key, _)| (key.to_owned(), Value::Bool(true))));
-    }
-    Value::Object(operation)
+    let recount = file.hunks.iter().any(|hunk| hunk.recounted.is_some());
+    let require_index = rules.require_index && file.text.is_some();
+    let fields = [
+        Some(("type", json!(kind))),
+        file.text.as_ref().map(|diff| ("diff", json!(diff))),
+        recount.then(|| ("recount", json!(true))),
+        require_index.then(|| ("require_index", json!(true))),
+    ];
+    fields.into_iter().flatten().collect()
 }
 
 /// The content of a copy: that of its source, with the hunks of the diff.
@@ -233,10 +202,11 @@ fn copied(
     } else {
         Mode::Executable
     };
-    let content = file
-        .applied(&source, &bytes, rules)
-        .map_err(|error| told(&error))?;
-    Ok((content, Some(mode)))
+    let diff = file.text.as_deref().unwrap_or_default();
+    let patch = Patch::parse(diff, &source, rules);
+    let edited = patched(&patch.map_err(|error| told(&error))?, &bytes, &|| None);
+    let content = String::from_utf8(edited.map_err(|error| told(&error))?.bytes);
+    Ok((content.map_err(|error| told(&error))?, Some(mode)))
 }
 
 #[cfg(test)]

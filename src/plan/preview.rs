@@ -28,24 +28,18 @@ use super::{
 
 /// The two contents of a change, to be compared.
 pub(super) fn pair<'a>(planned: &Planned<'a>) -> Pair<'a> {
-    let before = planned.before.map(|before| Side {
+    let side = |bytes, mode| Side {
         name: planned.path,
-        bytes: &before.bytes,
-        mode: before.version.facts.git_mode(),
-    });
+        bytes,
+        mode,
+    };
+    let before = planned.before;
+    let before = before.map(|it| side(&*it.bytes, it.version.facts.git_mode()));
     let after = match &planned.after {
         After::Written {
             bytes, attributes, ..
-        } => Some(Side {
-            name: planned.path,
-            bytes,
-            mode: attributes.mode.unwrap_or(0o644),
-        }),
-        After::Linked { to } => Some(Side {
-            name: planned.path,
-            bytes: to.as_bytes(),
-            mode: LINK_MODE,
-        }),
+        } => Some(side(bytes, attributes.mode.unwrap_or(0o644))),
+        After::Linked { to } => Some(side(to.as_bytes(), LINK_MODE)),
         After::Deleted => None,
         After::Renamed { to } => before.map(|side| Side { name: to, ..side }),
     };
@@ -127,15 +121,10 @@ fn started(plan: &Plan) -> Vec<String> {
             _ => &none,
         };
         let argv = pipeline::arguments(pipeline, parameters).unwrap_or_default();
-        let writes: Vec<String> = pipeline
-            .writes
-            .iter()
-            .map(|dir| format!("{dir}/**"))
-            .collect();
-        let writes = if writes.is_empty() {
-            "nothing".to_owned()
-        } else {
-            writes.join(", ")
+        let writes = pipeline.writes.iter().map(|dir| format!("{dir}/**"));
+        let writes = match &*writes.collect::<Vec<_>>() {
+            [] => "nothing".to_owned(),
+            writes => writes.join(", "),
         };
         format!(
             "{} starts the pipeline {}, which cannot be undone: {}; it may write to {writes}; the network is {}\n",

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{
     host::Host,
-    perform::{ChangeKind, Difference, FileExhibit, PlanExhibit, ShownFile, Undo, exhibit},
+    perform::{ChangeKind, Difference, FileExhibit, PlanExhibit, Undo, exhibit},
     record::Project,
     task::Failure,
 };
@@ -183,20 +183,18 @@ pub(in crate::cli) fn unshown(file: &FileExhibit) -> Option<String> {
         [one, other] => size(one.or(other).unwrap_or_default()),
     };
     Some(match &file.shown {
-        ShownFile::Compared(Difference::Lines(_)) => return None,
-        ShownFile::Compared(Difference::None) if file.bytes.contains(&None) => {
-            "The file is empty.".to_owned()
-        }
-        ShownFile::Compared(Difference::None) => "The content is the same.".to_owned(),
-        ShownFile::Compared(Difference::Binary) => format!("The file is no text: {}.", sizes()),
-        ShownFile::Compared(Difference::TooLong) | ShownFile::TooLarge => {
+        Difference::Lines(_) => return None,
+        Difference::None if file.bytes.contains(&None) => "The file is empty.".to_owned(),
+        Difference::None => "The content is the same.".to_owned(),
+        Difference::Binary => format!("The file is no text: {}.", sizes()),
+        Difference::TooLarge => {
             format!("Too much to be compared here: {}.", sizes())
         }
-        ShownFile::Undone => "The change was undone.".to_owned(),
-        ShownFile::ChangedSince => {
+        Difference::Undone => "The change was undone.".to_owned(),
+        Difference::ChangedSince => {
             "The file has been changed or removed since. The report says:".to_owned()
         }
-        ShownFile::NoBackup => "The backup is no longer there. The report says:".to_owned(),
+        Difference::NoBackup => "The backup is no longer there. The report says:".to_owned(),
     })
 }
 

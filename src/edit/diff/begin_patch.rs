@@ -1,10 +1,8 @@
 //! The `*** Begin Patch` text of coding agents: files that are added, deleted, updated and moved, and hunks without line
 //! numbers.
 
-use super::{After, Before, FileDiff};
-use crate::edit::hunks::{
-    Counts, Cursor, DiffError, End, Hunk, Line, Mark, Reach, contradiction, error_at,
-};
+use super::{FileChange, FileDiff};
+use crate::edit::hunks::{Cursor, DiffError, DiffRules, Hunk, contradiction, error_at};
 
 const ADD: &str = "*** Add File: ";
 const DELETE: &str = "*** Delete File: ";
@@ -13,116 +11,90 @@ const MOVE: &str = "*** Move to: ";
 const END: &str = "*** End Patch";
 
 /// The files from `*** Begin Patch` to `*** End Patch`.
-pub(super) fn read(cursor: &mut Cursor<'_>, counts: Counts) -> Result<Vec<FileDiff>, DiffError> {
+pub(super) fn read(cursor: &mut Cursor<'_>, rules: DiffRules) -> Result<Vec<FileDiff>, DiffError> {
     let begin = cursor.at;
     cursor.at += 1;
     let mut files = Vec::new();
-    loop {
-        let Some(line) = cursor.peek() else {
-            return Err(error_at(
-                begin,
-                "`*** End Patch` is missing, so the text may be incomplete",
-            ));
-        };
+    while let Some(line) = cursor.peek() {
         let at = cursor.at;
         cursor.at += 1;
         if line.trim_end() == END {
             return Ok(files);
         }
-        let file = if let Some(path) = line.strip_prefix(ADD) {
-            Some(added(cursor, path))
-        } else if let Some(path) = line.strip_prefix(DELETE) {
-            let before = Before::At(path.trim().to_owned());
-            Some(of(at, before, After::Nothing, Vec::new(), None))
-        } else if let Some(path) = line.strip_prefix(UPDATE) {
-            Some(updated(cursor, path, counts)?)
-        } else if line.trim().is_empty() {
-            None
-        } else {
+        let named = |mark| line.strip_prefix(mark).map(|path| path.trim().to_owned());
+        let file = |change| FileDiff {
+            line: at + 1,
+            change,
+            modes: [None; 2],
+            hunks: Vec::new(),
+            text: None,
+        };
+        if let Some(path) = named(ADD) {
+            let hunks = vec![added(cursor)];
+            let file = file(FileChange::Created(path));
+            files.push(FileDiff { hunks, ..file });
+        } else if let Some(path) = named(DELETE) {
+            files.push(file(FileChange::Deleted(path)));
+        } else if let Some(path) = named(UPDATE) {
+            let moved = cursor.peek().and_then(|line| line.strip_prefix(MOVE));
+            let to = moved.map_or(path.as_str(), str::trim).to_owned();
+            cursor.at += usize::from(moved.is_some());
+            let (hunks, text) = updated(cursor, rules)?;
+            if hunks.is_empty() && moved.is_none() {
+                return Err(error_at(at, format!("no hunk follows `{line}`")));
+            }
+            if let Some(problem) = contradiction(&hunks) {
+                return Err(error_at(at, problem));
+            }
+            let file = file(FileChange::Edited(path, to));
+            let text = Some(text);
+            files.push(FileDiff {
+                hunks,
+                text,
+                ..file
+            });
+        } else if !line.trim().is_empty() {
             return Err(error_at(
                 at,
                 format!(
-                    "`{line}` is no part of a `*** Begin Patch` text; a file begins with `{ADD}`, `{UPDATE}` or `{DELETE}`, \
-                 the lines of a new file with `+`, and those of a hunk with a blank, `+` or `-`"
+                    "`{line}` is no part of a `*** Begin Patch` text; a file begins with `{ADD}`, `{UPDATE}` or \
+                     `{DELETE}`, the lines of a new file with `+`, and those of a hunk with a blank, `+` or `-`"
                 ),
             ));
-        };
-        files.extend(file);
+        }
     }
+    Err(error_at(
+        begin,
+        "`*** End Patch` is missing, so the text may be incomplete",
+    ))
 }
 
-fn of(at: usize, before: Before, after: After, hunks: Vec<Hunk>, text: Option<String>) -> FileDiff {
-    FileDiff {
-        line: at + 1,
-        before,
-        after,
-        modes: (None, None),
-        index: None,
-        hunks,
-        text,
-    }
-}
-
-fn added(cursor: &mut Cursor<'_>, path: &str) -> FileDiff {
-    let at = cursor.at - 1;
-    let mut lines = Vec::new();
+/// The lines of a new file.
+fn added(cursor: &mut Cursor<'_>) -> Hunk {
+    let mut hunk = Hunk::default();
     while let Some(text) = cursor.peek().and_then(|line| line.strip_prefix('+')) {
-        lines.push(Line {
-            mark: Mark::Added,
-            text: text.to_owned(),
-            end: End::Feed,
-        });
+        hunk.new.push(format!("{text}\n"));
         cursor.at += 1;
     }
-    let hunk = Hunk {
-        start: None,
-        landmarks: Vec::new(),
-        reach: Reach::Anywhere,
-        lines,
-        recounted: None,
-    };
-    let after = After::At(path.trim().to_owned());
-    of(at, Before::Nothing, after, vec![hunk], None)
+    hunk
 }
 
-fn updated(cursor: &mut Cursor<'_>, path: &str, counts: Counts) -> Result<FileDiff, DiffError> {
-    let at = cursor.at - 1;
-    let path = path.trim().to_owned();
-    let moved = cursor.peek().and_then(|line| line.strip_prefix(MOVE));
-    let to = moved.map_or_else(|| path.clone(), |to| to.trim().to_owned());
-    cursor.at += usize::from(moved.is_some());
+/// The hunks of a file, and their text.
+fn updated(cursor: &mut Cursor<'_>, rules: DiffRules) -> Result<(Vec<Hunk>, String), DiffError> {
     if cursor.has_names(cursor.at) {
         return Err(cursor.error(
             "here are the names of a unified diff inside a `*** Begin Patch` text; send the unified diff alone",
         ));
     }
-    let from = cursor.at;
-    let begins_bare = cursor
-        .peek()
-        .is_some_and(|line| line.starts_with([' ', '+', '-']));
+    let first = cursor.at;
     let mut hunks = Vec::new();
-    if begins_bare {
+    let mut header = "";
+    let begins = cursor.peek().unwrap_or_default();
+    if begins.starts_with([' ', '+', '-']) {
         // The header of the first hunk may be left out.
-        hunks.push(cursor.bare(Vec::new())?);
+        header = "@@\n";
+        hunks.push(cursor.bare()?);
     }
-    hunks.extend(cursor.hunks(counts)?);
-    let text = cursor.text(from, cursor.at);
-    let header = if begins_bare {
-        cursor.written("@@")
-    } else {
-        String::new()
-    };
-    if hunks.is_empty() && moved.is_none() {
-        return Err(error_at(at, format!("no hunk follows `{UPDATE}{path}`")));
-    }
-    if let Some(problem) = contradiction(&hunks) {
-        return Err(error_at(at, problem));
-    }
-    Ok(of(
-        at,
-        Before::At(path),
-        After::At(to),
-        hunks,
-        Some(header + &text),
-    ))
+    hunks.extend(cursor.hunks(rules)?);
+    Ok((hunks, header.to_owned() + &cursor.text_from(first)))
 }

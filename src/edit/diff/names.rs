@@ -2,8 +2,10 @@
 
 use jiff::{Timestamp, fmt::strtime};
 
+use crate::edit::hunks::{Cursor, DiffError, error_at};
+
 /// One side of a diff: what `---` or `+++` says.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Side {
     /// None where there is no file (`/dev/null`).
     pub(crate) name: Option<String>,
@@ -11,98 +13,104 @@ pub(crate) struct Side {
     pub(crate) is_missing: bool,
 }
 
+/// Both sides, with nothing in them if their lines do not begin here.
+pub(crate) fn sides(cursor: &mut Cursor<'_>) -> Result<[Side; 2], DiffError> {
+    if !cursor.has_names(cursor.at) {
+        return Ok([Side::default(), Side::default()]);
+    }
+    let mut next = |mark| {
+        let line = cursor.peek().unwrap_or_default();
+        cursor.at += 1;
+        side(line.strip_prefix(mark).unwrap_or_default())
+            .map_err(|problem| error_at(cursor.at - 1, problem))
+    };
+    Ok([next("--- ")?, next("+++ ")?])
+}
+
 /// What follows `--- ` or `+++ `.
-pub(crate) fn side(rest: &str) -> Result<Side, String> {
+fn side(rest: &str) -> Result<Side, String> {
     let (name, stamp) = if rest.starts_with('"') {
         quoted(rest)?
     } else if let Some((name, stamp)) = rest.split_once('\t') {
         (name.to_owned(), stamp)
     } else {
-        let (name, stamp) = dated(rest);
-        (name.to_owned(), stamp)
+        // Some tools write blanks before the time stamp.
+        let blanks = rest.match_indices(' ').map(|(at, _)| rest.split_at(at));
+        let dated = blanks.clone().find(|(_, stamp)| time(stamp).is_some());
+        let dated = dated.map(|(name, stamp)| (name.trim_end().to_owned(), stamp));
+        dated.unwrap_or_else(|| (rest.to_owned(), ""))
     };
-    let stamp = stamp.trim();
-    let is_missing = name == "/dev/null" || stamp == "(nonexistent)" || is_epoch(stamp);
-    let is_named = name != "/dev/null";
+    let is_epoch = |time: strtime::BrokenDownTime| {
+        time.to_timestamp()
+            .is_ok_and(|time| time == Timestamp::UNIX_EPOCH)
+    };
+    let is_nowhere = name == "/dev/null";
     Ok(Side {
-        name: is_named.then_some(name),
-        is_missing,
+        is_missing: is_nowhere
+            || stamp.trim() == "(nonexistent)"
+            || time(stamp).is_some_and(is_epoch),
+        name: (!is_nowhere).then_some(name),
     })
 }
 
-/// Whether a time stamp is the beginning of the epoch, in any time zone.
-fn is_epoch(stamp: &str) -> bool {
-    let zoned = strtime::parse("%Y-%m-%d %H:%M:%S%.f %z", stamp);
-    zoned
-        .and_then(|time| time.to_timestamp())
-        .is_ok_and(|time| time == Timestamp::UNIX_EPOCH)
+/// Reads a time stamp, with a time zone or without one.
+fn time(stamp: &str) -> Option<strtime::BrokenDownTime> {
+    let formats = ["%Y-%m-%d %H:%M:%S%.f %z", "%Y-%m-%d %H:%M:%S%.f"];
+    let mut read = formats
+        .into_iter()
+        .map(|format| strtime::parse(format, stamp.trim()));
+    read.find_map(Result::ok)
 }
 
-/// A name and a time stamp after blanks, as some tools write it: a date and a time, up to the end of the line.
-fn dated(rest: &str) -> (&str, &str) {
-    let is_stamp = |text: &str| {
-        let shape = |(at, c): (usize, char)| match at {
-            4 | 7 => c == '-',
-            10 => c == ' ',
-            13 | 16 => c == ':',
-            0..=18 => c.is_ascii_digit(),
-            _ => c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | ' '),
-        };
-        text.len() >= 19 && text.chars().enumerate().all(shape)
-    };
-    let mut blanks = rest.match_indices(' ').map(|(at, _)| at);
-    match blanks.find(|at| rest.get(at + 1..).is_some_and(is_stamp)) {
-        Some(at) => {
-            let (name, stamp) = rest.split_at(at);
-            (name.trim_end(), stamp)
-        }
-        None => (rest, ""),
+/// A name that is in double quotes or not, and goes up to the end.
+pub(crate) fn unquoted(text: &str) -> Result<String, String> {
+    if !text.starts_with('"') {
+        return Ok(text.to_owned());
+    }
+    match quoted(text)? {
+        (name, "") => Ok(name),
+        _ => Err(format!("something follows the quoted name in `{text}`")),
     }
 }
 
 /// Reads a name in double quotes, as git writes it, and returns what follows.
-pub(crate) fn quoted(text: &str) -> Result<(String, &str), String> {
+fn quoted(text: &str) -> Result<(String, &str), String> {
     let wrong = || format!("the quoted name in `{text}` cannot be read");
     let mut bytes = Vec::new();
-    let mut rest = text.strip_prefix('"').ok_or_else(wrong)?.chars();
-    loop {
-        match rest.next().ok_or_else(wrong)? {
-            '"' => break,
-            '\\' => {
-                let escape = rest.next().ok_or_else(wrong)?;
-                bytes.push(match escape {
-                    'a' => 7,
-                    'b' => 8,
-                    't' => b'\t',
-                    'n' => b'\n',
-                    'v' => 11,
-                    'f' => 12,
-                    'r' => b'\r',
-                    '"' | '\\' => u8::try_from(escape).unwrap_or(b'\\'),
-                    '0'..='3' => {
-                        let digits: String =
-                            [escape].into_iter().chain(rest.by_ref().take(2)).collect();
-                        u8::from_str_radix(&digits, 8).map_err(|_| wrong())?
-                    }
-                    _ => return Err(wrong()),
-                });
+    let mut rest = text.strip_prefix('"').ok_or_else(wrong)?;
+    while let Some((plain, end)) = rest.find(['"', '\\']).map(|at| rest.split_at(at)) {
+        bytes.extend(plain.bytes());
+        let Some(escape) = end.strip_prefix('\\') else {
+            let name = String::from_utf8(bytes);
+            let name = name.map_err(|_| format!("the name in `{text}` is not UTF-8"))?;
+            return Ok((name, end.get(1..).unwrap_or_default()));
+        };
+        let (byte, length) = match escape.as_bytes() {
+            [b'a', ..] => (7, 1),
+            [b'b', ..] => (8, 1),
+            [b't', ..] => (b'\t', 1),
+            [b'n', ..] => (b'\n', 1),
+            [b'v', ..] => (11, 1),
+            [b'f', ..] => (12, 1),
+            [b'r', ..] => (b'\r', 1),
+            [sign @ (b'"' | b'\\'), ..] => (*sign, 1),
+            [b'0'..=b'3', ..] => {
+                let digits = escape.get(..3).ok_or_else(wrong)?;
+                (u8::from_str_radix(digits, 8).map_err(|_| wrong())?, 3)
             }
-            other => {
-                let mut room = [0; 4];
-                bytes.extend(other.encode_utf8(&mut room).bytes());
-            }
-        }
+            _ => return Err(wrong()),
+        };
+        bytes.push(byte);
+        rest = escape.get(length..).unwrap_or_default();
     }
-    let name =
-        String::from_utf8(bytes).map_err(|_| format!("the name in `{text}` is not UTF-8"))?;
-    Ok((name, rest.as_str()))
+    Err(wrong())
 }
 
 /// The prefixes of the two sides that git can write: `a/` and `b/`, with `diff.mnemonicPrefix` others.
 const PREFIXES: [&str; 7] = ["a/", "b/", "i/", "w/", "c/", "o/", "h/"];
 
 /// The name without a prefix of git.
-pub(crate) fn without_prefix(name: &str) -> &str {
+fn without_prefix(name: &str) -> &str {
     let mut prefixes = PREFIXES.into_iter();
     prefixes
         .find_map(|prefix| name.strip_prefix(prefix))
@@ -111,48 +119,71 @@ pub(crate) fn without_prefix(name: &str) -> &str {
 
 /// The one file of which both names are. Some tools put the names of two directories before it, others the
 /// ending of a backup behind the old one. None if they are of two files.
-pub(crate) fn common(old: &str, new: &str) -> Option<String> {
-    let below = |name: &str| name.split_once('/').map(|(_, below)| below.to_owned());
-    if old == new {
+fn common(old: &str, new: &str) -> Option<String> {
+    let mut backups = [".orig", ".old", ".bak", "~"].into_iter();
+    if old == new || backups.any(|ending| old.strip_suffix(ending) == Some(new)) {
         return Some(new.to_owned());
     }
-    if let (Some(before), Some(after)) = (below(old), below(new))
-        && before == after
-    {
-        return Some(after);
-    }
-    let mut backups = [".orig", ".old", ".bak", "~"].into_iter();
-    let is_backup = backups.any(|ending| old.strip_suffix(ending) == Some(new));
-    is_backup.then(|| new.to_owned())
+    let ((_, before), (_, after)) = (old.split_once('/')?, new.split_once('/')?);
+    (before == after).then(|| after.to_owned())
 }
 
-/// The two names of `diff --git`, where no other line has them: names without quotes can have blanks, so both must be the
-/// same but for their prefixes.
-pub(crate) fn of_git(rest: &str) -> Result<(String, String), String> {
-    let wrong = || format!("the names in `diff --git {rest}` cannot be told apart");
-    if rest.starts_with('"') {
-        let (old, rest) = quoted(rest)?;
-        let rest = rest.trim_start();
-        let new = if rest.starts_with('"') {
-            quoted(rest)?.0
-        } else {
-            rest.to_owned()
-        };
-        return Ok((old, new));
+/// The names of a file before and after: those of its rename or copy lines if it has them (`moved`), otherwise the one of
+/// its other header lines. All lines must name the same file.
+pub(crate) fn of_file(
+    git: Option<&str>,
+    moved: Option<(String, String)>,
+    sides: &[Side; 2],
+) -> Result<(String, String), String> {
+    let [old, new] = sides.each_ref().map(|side| side.name.as_deref());
+    let Some(git) = git else {
+        let name = of_sides(old, new)?;
+        return Ok((name.clone(), name));
+    };
+    let (from, to) = match moved {
+        Some(names) => names,
+        None => of_git(git).map(|name| (name.clone(), name))?,
+    };
+    for (side, name) in [(old, &from), (new, &to)] {
+        if let Some(side) = side
+            && side != name
+            && without_prefix(side) != name
+        {
+            return Err(format!(
+                "`{side}` is another file than `{name}` in the `diff --git` line, and no rename lines say so"
+            ));
+        }
     }
-    if rest.ends_with('"')
-        && let Some((old, _)) = rest.split_once(" \"")
-    {
-        let new = quoted(rest.get(old.len() + 1..).unwrap_or_default())?.0;
-        return Ok((old.to_owned(), new));
+    Ok((from, to))
+}
+
+/// The name of a file for which only `---` and `+++` lines are there; it is that before and after.
+fn of_sides(old: Option<&str>, new: Option<&str>) -> Result<String, String> {
+    match (old, new) {
+        (Some(old), Some(new)) => common(old, new).ok_or_else(|| {
+            format!(
+                "`{old}` and `{new}` are two files, and no rename lines say which of them is meant; name one file in \
+                 both lines"
+            )
+        }),
+        (one, other) => Ok(without_prefix(one.or(other).unwrap_or_default()).to_owned()),
     }
-    let mut blanks = rest.match_indices(' ').map(|(at, _)| at);
-    let both = blanks.find_map(|at| {
-        let (old, new) = (rest.get(..at)?, rest.get(at + 1..)?);
-        let same = old == new || without_prefix(old) == without_prefix(new);
-        same.then(|| (old.to_owned(), new.to_owned()))
+}
+
+/// The one name in `diff --git`. Names without quotes can have blanks, so both must be the same but for their prefixes.
+fn of_git(rest: &str) -> Result<String, String> {
+    let blanks = rest.match_indices(' ').map(|(at, _)| rest.split_at(at));
+    let mut names = blanks.filter_map(|(old, new)| {
+        let (old, new) = (unquoted(old).ok()?, unquoted(new.get(1..)?).ok()?);
+        let bare = without_prefix(&old);
+        if old == new {
+            return Some(old);
+        }
+        (bare == without_prefix(&new)).then(|| bare.to_owned())
     });
-    both.ok_or_else(wrong)
+    names
+        .next()
+        .ok_or_else(|| format!("the names in `diff --git {rest}` cannot be told apart"))
 }
 
 #[cfg(test)]
@@ -187,16 +218,10 @@ mod tests {
         assert_eq!(common("pkg-1.0/y", "pkg-1.1/y").as_deref(), Some("y"));
         assert_eq!(common("y.orig", "y").as_deref(), Some("y"));
         assert_eq!(common("a/x", "b/y"), None);
-        let both = |old: &str, new: &str| Ok((old.to_owned(), new.to_owned()));
-        assert_eq!(
-            of_git("a/my file b/my file"),
-            both("a/my file", "b/my file")
-        );
-        assert_eq!(of_git("x y x y"), both("x y", "x y"));
-        assert_eq!(
-            of_git("\"a/\\303\\251\" \"b/\\303\\251\""),
-            both("a/é", "b/é")
-        );
+        let name = |rest| of_git(rest).unwrap();
+        assert_eq!(name("a/my file b/my file"), "my file");
+        assert_eq!(name("x y x y"), "x y");
+        assert_eq!(name("\"a/\\303\\251\" \"b/\\303\\251\""), "é");
         assert!(of_git("a/x b/y").is_err());
     }
 }

@@ -298,7 +298,7 @@ pub(super) struct Scanned {
 /// The levels that `serde_json` reads.
 const DEEPEST: usize = 127;
 
-const STRICT: ScannerOptions = ScannerOptions {
+pub(super) const STRICT: ScannerOptions = ScannerOptions {
     allow_single_quoted_strings: false,
     allow_hexadecimal_numbers: false,
     allow_unary_plus_numbers: false,

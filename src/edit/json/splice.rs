@@ -1,13 +1,11 @@
 //! Computes which bytes are removed and inserted, and writes values in the style of the document.
 
-use std::ops::Range;
+use std::{iter, ops::Range};
 
+use jsonc_parser::{Scanner, tokens::Token};
 use serde_json::Value;
 
-use super::{
-    outline::{Outline, Whole, indent, starts_line},
-    strict::comment_length,
-};
+use super::outline::{Outline, STRICT, Whole, indent, starts_line};
 use crate::edit::{
     Budget, EditError,
     text::{Splice, end_near, line_start},
@@ -31,41 +29,45 @@ impl<'b> Whole<'b> {
         starts_line(self.body, self.start, at)
     }
 
+    /// The tokens from this byte on, and their places.
+    fn tokens(&self, from: usize) -> impl Iterator<Item = (Token<'b>, Range<usize>)> {
+        let mut scanner = Scanner::new(self.text(from..self.body.len()), &STRICT);
+        iter::from_fn(move || {
+            let token = scanner.scan().ok()??;
+            let place = from + scanner.token_start()..from + scanner.token_end();
+            Some((token, place))
+        })
+    }
+
     /// The end of the comments that follow on the same line, if the line ends with them.
     fn end_of_line(&self, from: usize) -> Option<usize> {
-        let (mut at, mut end) = (from, from);
-        loop {
-            let rest = self.text(at..self.body.len());
-            let comment = comment_length(rest.as_bytes());
-            if comment > 0 {
-                at += comment;
-                end = at;
-            } else if rest.starts_with([' ', '\t']) {
-                at += 1;
+        let blanks = |text: &'b str| text.trim_start_matches([' ', '\t']);
+        let mut end = from;
+        for (_, place) in self.tokens(from).take_while(is_comment) {
+            if blanks(self.text(end..place.start)).is_empty() {
+                end = place.end;
             } else {
-                let ends = rest.starts_with('\n') || rest.starts_with("\r\n");
-                return (ends && !self.text(from..end).contains('\n')).then_some(end);
+                break;
             }
         }
+        let rest = blanks(self.text(end..self.body.len()));
+        let ends = rest.starts_with('\n') || rest.starts_with("\r\n");
+        (ends && !self.text(from..end).contains('\n')).then_some(end)
     }
 
     /// The comma after this byte, if it comes before anything but blanks and comments.
-    fn comma(&self, mut at: usize) -> Option<usize> {
-        loop {
-            let rest = self.text(at..self.end);
-            let comment = comment_length(rest.as_bytes());
-            match rest.chars().next() {
-                Some(',') => return Some(at),
-                Some(' ' | '\t' | '\r' | '\n') => at += 1,
-                _ if comment > 0 => at += comment,
-                _ => return None,
-            }
-        }
+    fn comma(&self, at: usize) -> Option<usize> {
+        let (token, place) = self.tokens(at).find(|token| !is_comment(token))?;
+        (token == Token::Comma).then_some(place.start)
     }
 
     fn is_blank(&self, range: Range<usize>) -> bool {
         self.text(range).trim().is_empty()
     }
+}
+
+fn is_comment((token, _): &(Token<'_>, Range<usize>)) -> bool {
+    matches!(token, Token::CommentLine(_) | Token::CommentBlock(_))
 }
 
 /// A new member at the end of an object; without a key, a new item at the end of an array.

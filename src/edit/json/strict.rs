@@ -39,22 +39,3 @@ pub(super) fn not_strict(body: &str) -> EditError {
     }
     error.unwrap_or_else(|| Language::Json.invalid("comments", body, None))
 }
-
-/// The bytes of the comment that starts here, without its line end; 0 if none does. One that does not
-/// end goes to the end.
-pub(super) fn comment_length(rest: &[u8]) -> usize {
-    let ends = |pair: &[u8]| pair == b"*/";
-    if rest.starts_with(b"//") {
-        let end = rest.iter().position(|byte| *byte == b'\n');
-        let line = rest.get(..end.unwrap_or(rest.len())).unwrap_or(rest);
-        line.strip_suffix(b"\r").unwrap_or(line).len()
-    } else if rest.starts_with(b"/*") {
-        let inside = rest.get(2..).unwrap_or_default();
-        inside
-            .windows(2)
-            .position(ends)
-            .map_or(rest.len(), |length| length + 4)
-    } else {
-        0
-    }
-}

@@ -6,14 +6,19 @@ fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
+/// The nearest place of whole lines.
+fn whole<'a>(old: &[&'a str], file: &[&'a str], stated: Option<usize>) -> Option<Nearest<'a>> {
+    nearest(old, file, stated, Edges::Whole)
+}
+
 fn near<'a>(old: &'a str, file: &'a str) -> Nearest<'a> {
-    nearest(&lines(old), &lines(file), None).unwrap()
+    whole(&lines(old), &lines(file), None).unwrap()
 }
 
 fn told(old: &str, file: &str) -> String {
-    let nearest = nearest_of(&lines(old), &lines(file), None, Edges::Partial);
+    let nearest = nearest(&lines(old), &lines(file), None, Edges::Partial);
     let hiding = Hiding::of(file, old);
-    nearest.unwrap().told("`pattern`", hiding).to_string()
+    nearest.unwrap().told("`pattern`", hiding)
 }
 
 #[test]
@@ -24,14 +29,14 @@ fn the_place_with_the_most_equal_lines_is_nearest() {
     assert_eq!((found.equal, found.lines), (3, 4));
     assert_eq!((found.line, found.old), (7, "C\n"));
     assert_eq!(found.file, Some("c\n"));
-    assert_eq!(found.difference, Difference::Case);
+    assert_eq!(found.difference, "differs only in upper and lower case");
 }
 
 #[test]
 fn of_equal_places_the_one_near_the_stated_line_is_taken() {
     let file = lines("a\nx\na\ny\na\nz\n");
     let old = ["a\n", "b\n"];
-    let first = |stated| nearest(&old, &file, stated).unwrap().first;
+    let first = |stated| whole(&old, &file, stated).unwrap().first;
     assert_eq!(first(None), 1);
     assert_eq!(first(Some(4)), 3);
     assert_eq!(first(Some(9)), 5);
@@ -40,13 +45,13 @@ fn of_equal_places_the_one_near_the_stated_line_is_taken() {
 #[test]
 fn the_kind_of_the_first_difference_is_told() {
     for (old, file, kind) in [
-        ("a b\n", "a  b\n", Difference::WhiteSpace),
-        ("  ab\n", "\tab\n", Difference::WhiteSpace),
-        ("ab\n", "aB\n", Difference::Case),
-        ("ab\n", "ab\r\n", Difference::LineEnd),
-        ("ab\n", "ab", Difference::LineEnd),
-        ("a b\n", "a  B\n", Difference::Other),
-        ("port = 80\n", "port = 81\n", Difference::Other),
+        ("a b\n", "a  b\n", "differs only in white space"),
+        ("  ab\n", "\tab\n", "differs only in white space"),
+        ("ab\n", "aB\n", "differs only in upper and lower case"),
+        ("ab\n", "ab\r\n", "differs only in its line end"),
+        ("ab\n", "ab", "differs only in its line end"),
+        ("a b\n", "a  B\n", "differs"),
+        ("port = 80\n", "port = 81\n", "differs"),
     ] {
         assert_eq!(near(old, file).difference, kind, "{old:?} {file:?}");
     }
@@ -64,13 +69,13 @@ fn a_text_can_go_beyond_the_file_at_both_ends() {
 
 #[test]
 fn nothing_is_near_a_text_that_is_there_or_is_like_nothing() {
-    assert_eq!(nearest(&["b\n"], &["a\n", "b\n"], None), None);
-    assert_eq!(nearest(&["absent\n"], &["present\n"], None), None);
-    assert_eq!(nearest(&[], &["a\n"], None), None);
-    assert_eq!(nearest(&["a\n"], &[], None), None);
-    assert_eq!(nearest(&["\n"], &["a\n", "b\n"], None), None);
+    assert_eq!(whole(&["b\n"], &["a\n", "b\n"], None), None);
+    assert_eq!(whole(&["absent\n"], &["present\n"], None), None);
+    assert_eq!(whole(&[], &["a\n"], None), None);
+    assert_eq!(whole(&["a\n"], &[], None), None);
+    assert_eq!(whole(&["\n"], &["a\n", "b\n"], None), None);
     let long = "a".repeat(LONGEST);
-    assert_eq!(nearest(&["b\n", "c\n"], &[&long, "b\n"], None), None);
+    assert_eq!(whole(&["b\n", "c\n"], &[&long, "b\n"], None), None);
 }
 
 #[test]

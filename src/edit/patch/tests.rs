@@ -5,7 +5,7 @@ use crate::edit::patched;
 
 fn apply(diff: &str, before: &str) -> Result<(String, String), String> {
     let file = RelPath::parse("f.txt").unwrap();
-    let patch = Patch::parse(diff, &file, Counts::Binding, Index::Told);
+    let patch = Patch::parse(diff, &file, DiffRules::default());
     let patch = patch.map_err(|error| error.to_string())?;
     let edited = patched(&patch, before.as_bytes(), &|| None);
     let edited = edited.map_err(|error| error.to_string())?;

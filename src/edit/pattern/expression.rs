@@ -1,7 +1,7 @@
 //! Searches for regular expressions. A text that is searched is small enough ([`MAX_READ`]), so that a search ends in time;
 //! a signal or the time limit can stop the edit between two matches.
 
-use std::ops::Range;
+use std::{ops::Range, sync::LazyLock};
 
 use regex_automata::{
     Input, Match, PatternID,
@@ -13,7 +13,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use super::{
     super::{Budget, EditError, fits, text::with_ends},
     PatternError,
-    rewriting::{Ends, Replacement, Rewriting},
+    rewriting::{Replacement, Rewriting},
 };
 
 /// Bytes of a compiled expression, and of what matching may remember.
@@ -134,24 +134,22 @@ impl Expression {
                 "the replacement has `{written}`, which is a group in other languages; write `{meant}`"
             )));
         }
-        let info = self.compiled.group_info();
-        let there = info.group_len(PatternID::ZERO);
-        let (mut plain, mut numbers, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        let groups = self.compiled.group_info();
+        let (mut plain, mut unknown) = (Vec::new(), Vec::new());
+        let mut numbers = Vec::new();
         interpolate::bytes(
             replacement.as_bytes(),
             |group, _| numbers.push(group),
             |name| {
-                let group = info.to_index(PatternID::ZERO, name);
-                names.extend(group.is_none().then(|| name.to_owned()));
+                let group = groups.to_index(PatternID::ZERO, name);
+                unknown.extend(group.is_none().then(|| name.to_owned()));
                 group
             },
             &mut plain,
         );
-        let numbers = numbers.into_iter().filter(|group| *group >= there);
-        let mut unknown = names
-            .into_iter()
-            .chain(numbers.map(|group| group.to_string()));
-        if let Some(group) = unknown.next() {
+        numbers.retain(|group| *group >= groups.group_len(PatternID::ZERO));
+        unknown.extend(numbers.iter().map(usize::to_string));
+        if let Some(group) = unknown.first() {
             return Err(EditError::Unfit(format!(
                 "the replacement uses `${{{group}}}`, but the pattern has no such group; write `$$` for \
                  a dollar, and braces where a name ends"
@@ -160,93 +158,79 @@ impl Expression {
         let (least, may_feed) = matched_ends(&self.parsed);
         let only_ends = plain.iter().all(|byte| matches!(byte, b'\n' | b'\r'));
         let about_ends = least > 0 && only_ends && (least == line_ends(&plain) || !may_feed);
-        let ends = if about_ends {
-            Ends::AsWritten
-        } else {
-            Ends::OfTheFile
-        };
-        Ok(Replacement::new(replacement, info, ends))
+        Ok(Replacement {
+            text: replacement.to_owned(),
+            groups: Some(groups),
+            as_written: about_ends,
+        })
     }
 }
 
 /// The first group in the spelling of other languages, and how it is written here. A backslash before a
 /// backslash stands for itself.
-fn foreign(replacement: &str) -> Option<(String, String)> {
-    let mut rest = replacement;
-    while let Some(at) = rest.find(['\\', '$']) {
-        let (sign, after) = rest.get(at..)?.split_at(1);
-        let named = ["g", "k"].iter().find_map(|letter| {
-            let (name, _) = after
-                .strip_prefix(letter)?
-                .strip_prefix(['<', '{'])?
-                .split_once(['>', '}'])?;
-            Some((after.get(..name.len() + 3)?, name))
-        });
-        let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        match (sign, named) {
-            ("\\", Some((written, name))) => {
-                return Some((format!("\\{written}"), format!("${{{name}}}")));
-            }
-            ("\\", None) if digits > 0 => {
-                // Two digits at most, as everywhere; here the braces tell where the number ends.
-                let number = after.get(..digits.min(2))?;
-                return Some((format!("\\{number}"), format!("${{{number}}}")));
-            }
-            ("$", _) if after.starts_with('&') => return Some(("$&".to_owned(), "$0".to_owned())),
-            _ => {}
-        }
-        let twice = usize::from(after.starts_with(sign));
-        rest = after.get(twice..)?;
-    }
-    None
+fn foreign(replacement: &str) -> Option<(&str, String)> {
+    // Two digits at most, as everywhere; here the braces tell where the number ends.
+    static GROUPS: LazyLock<Option<regex::Regex>> = LazyLock::new(|| {
+        let groups = r"\\\\|\$\$|\$(&)|\\([0-9]{1,2})|\\[gk][<{](.*?)[>}]";
+        regex::Regex::new(groups).ok()
+    });
+    let mut found = GROUPS.as_ref()?.captures_iter(replacement);
+    found.find_map(|found| {
+        let group = found.iter().skip(1).flatten().next()?.as_str();
+        let meant = match group {
+            "&" => "$0".to_owned(),
+            group => format!("${{{group}}}"),
+        };
+        Some((found.get(0)?.as_str(), meant))
+    })
 }
 
 /// How many line ends, or parts of one, every match holds at least, and whether one can hold a line feed.
 fn matched_ends(parsed: &Hir) -> (usize, bool) {
-    let is_end = |code: u32| code == u32::from(b'\n') || code == u32::from(b'\r');
-    let of_class = |ranges: Vec<(u32, u32)>| {
-        let mut all = ranges.iter();
-        let within = all.all(|(first, last)| (*first..=*last).all(is_end));
-        let mut any = ranges.iter();
-        let feeds = any.any(|(first, last)| (*first..=*last).contains(&u32::from(b'\n')));
-        (usize::from(within), feeds)
-    };
+    let all = |parts: &[Hir]| parts.iter().map(matched_ends).collect::<Vec<_>>();
     match parsed.kind() {
         HirKind::Empty | HirKind::Look(_) => (0, false),
         HirKind::Literal(literal) => (line_ends(&literal.0), literal.0.contains(&b'\n')),
-        HirKind::Class(Class::Unicode(class)) => {
-            let ranges = class.iter();
-            of_class(
-                ranges
-                    .map(|it| (it.start().into(), it.end().into()))
-                    .collect(),
-            )
-        }
-        HirKind::Class(Class::Bytes(class)) => {
-            let ranges = class.iter();
-            of_class(
-                ranges
-                    .map(|it| (it.start().into(), it.end().into()))
-                    .collect(),
-            )
+        HirKind::Class(class) => {
+            let ranges: Vec<(u32, u32)> = match class {
+                Class::Unicode(class) => {
+                    let ranges = class.ranges().iter();
+                    ranges
+                        .map(|it| (it.start().into(), it.end().into()))
+                        .collect()
+                }
+                Class::Bytes(class) => {
+                    let ranges = class.ranges().iter();
+                    ranges
+                        .map(|it| (it.start().into(), it.end().into()))
+                        .collect()
+                }
+            };
+            let has = |end: u8| {
+                let mut ranges = ranges.iter();
+                ranges.any(|(first, last)| (*first..=*last).contains(&end.into()))
+            };
+            let ends = u32::from(has(b'\n')) + u32::from(has(b'\r'));
+            let chars: u32 = ranges.iter().map(|(first, last)| last - first + 1).sum();
+            (usize::from(chars == ends), has(b'\n'))
         }
         HirKind::Repetition(repetition) => {
             let (least, feeds) = matched_ends(&repetition.sub);
             (least.saturating_mul(repetition.min as usize), feeds)
         }
         HirKind::Capture(capture) => matched_ends(&capture.sub),
-        HirKind::Concat(parts) => parts
-            .iter()
-            .map(matched_ends)
-            .fold((0, false), |(least, may_feed), (more, feeds)| {
-                (least + more, may_feed || feeds)
-            }),
-        HirKind::Alternation(parts) => parts
-            .iter()
-            .map(matched_ends)
-            .fold((usize::MAX, false), |(least, may_feed), (other, feeds)| {
-                (least.min(other), may_feed || feeds)
-            }),
+        HirKind::Concat(parts) => {
+            let parts = all(parts);
+            (
+                parts.iter().map(|it| it.0).sum(),
+                parts.iter().any(|it| it.1),
+            )
+        }
+        HirKind::Alternation(parts) => {
+            let parts = all(parts);
+            let least = parts.iter().map(|it| it.0).min();
+            (least.unwrap_or_default(), parts.iter().any(|it| it.1))
+        }
     }
 }
 

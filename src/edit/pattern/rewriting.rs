@@ -10,7 +10,7 @@ use regex_automata::{
 use super::{
     super::{
         Budget, EditError,
-        text::{Position, with_ends},
+        text::{Position, end_near, with_ends},
     },
     Count, Sought,
 };
@@ -22,38 +22,14 @@ const TOLD: usize = 10;
 #[derive(Debug)]
 pub(super) struct Replacement<'r> {
     /// As the library reads it: `$1` and `${name}` stand for groups of the match, `$$` for a dollar.
-    text: String,
+    pub(super) text: String,
     /// The groups that the names mean; none of a literal.
-    groups: Option<&'r GroupInfo>,
-    ends: Ends,
+    pub(super) groups: Option<&'r GroupInfo>,
+    /// Whether its line ends stay as they are written. Otherwise they become those of the line that a match starts in.
+    pub(super) as_written: bool,
 }
 
-/// The line ends of a replacement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ends {
-    AsWritten,
-    /// Those of the line that a match starts in.
-    OfTheFile,
-}
-
-impl<'r> Replacement<'r> {
-    /// A text without groups.
-    pub(super) fn plain(text: &str, ends: Ends) -> Self {
-        Self {
-            text: text.replace('$', "$$"),
-            groups: None,
-            ends,
-        }
-    }
-
-    pub(super) fn new(text: &str, groups: &'r GroupInfo, ends: Ends) -> Self {
-        Self {
-            text: text.to_owned(),
-            groups: Some(groups),
-            ends,
-        }
-    }
-
+impl Replacement<'_> {
     /// Appends a text of it to `after`, and calls this for each group.
     fn expand(&self, text: &str, after: &mut Vec<u8>, group: impl FnMut(usize, &mut Vec<u8>)) {
         let index = |name: &str| self.groups?.to_index(PatternID::ZERO, name);
@@ -65,18 +41,17 @@ impl<'r> Replacement<'r> {
 /// built if there are more matches than wanted.
 pub(super) struct Rewriting<'t> {
     body: &'t str,
-    wanted: Option<usize>,
+    count: Count,
     budget: &'t Budget<'t>,
     sought: Sought,
-    pub(super) number: usize,
+    pub(super) number: u64,
     /// Where the first matches start.
     first: Vec<usize>,
     after: Vec<u8>,
     /// The text before this byte is done.
     done: usize,
-    /// Where the line ends that was asked for last, and whether with `\r\n`.
-    line_end: Option<usize>,
-    crlf: bool,
+    /// The last line that was asked for: where it ends, and with what.
+    line: (usize, &'static str),
 }
 
 impl<'t> Rewriting<'t> {
@@ -86,26 +61,21 @@ impl<'t> Rewriting<'t> {
         sought: Sought,
         budget: &'t Budget<'t>,
     ) -> Result<Self, EditError> {
-        let wanted = match count {
-            Count::All => None,
-            Count::Exactly(0) => {
-                return Err(EditError::Unfit(
-                    "a count of 0 replaces nothing; leave the edit out".to_owned(),
-                ));
-            }
-            Count::Exactly(wanted) => Some(usize::try_from(wanted).unwrap_or(usize::MAX)),
-        };
+        if count == Count::Exactly(0) {
+            return Err(EditError::Unfit(
+                "a count of 0 replaces nothing; leave the edit out".to_owned(),
+            ));
+        }
         Ok(Self {
             body,
-            wanted,
+            count,
             budget,
             sought,
             number: 0,
             first: Vec::new(),
             after: Vec::new(),
             done: 0,
-            line_end: None,
-            crlf: false,
+            line: (0, "\n"),
         })
     }
 
@@ -121,19 +91,14 @@ impl<'t> Rewriting<'t> {
         if self.first.len() < TOLD {
             self.first.push(found.start);
         }
-        if self.wanted.is_some_and(|wanted| self.number > wanted) {
+        if matches!(self.count, Count::Exactly(wanted) if self.number > wanted) {
             self.after = Vec::new();
             return Ok(());
         }
-        if replacement.ends == Ends::AsWritten {
+        if replacement.as_written {
             return self.put(groups, replacement, &replacement.text);
         }
-        let end = if self.is_crlf(found.start) {
-            "\r\n"
-        } else {
-            "\n"
-        };
-        let text = with_ends(&replacement.text, end);
+        let text = with_ends(&replacement.text, self.end_at(found.start));
         let whole = self.with_whole_ends(&found);
         let fitted = groups.iter().map(|group| {
             let starts = group.start == found.start && !group.is_empty();
@@ -150,13 +115,13 @@ impl<'t> Rewriting<'t> {
         start: usize,
         other: Option<usize>,
     ) -> Result<(), EditError> {
-        other.map_or(Ok(()), |other| {
-            Err(EditError::PatternOverlaps {
-                sought: self.sought,
-                first: Position::of(body, start).line,
-                second: Position::of(body, other).line,
-            })
-        })
+        let Some(other) = other else { return Ok(()) };
+        let [first, second] = [start, other].map(|at| Position::of(body, at).line);
+        Err(EditError::Ambiguous(format!(
+            "{} is found at two places that overlap (they start in the lines {first} and {second}), so it is not clear \
+             which is meant, whatever the count is; lengthen it until its places do not overlap",
+            self.sought
+        )))
     }
 
     /// A match that starts between `\r` and `\n` starts before them; one that ends there ends before them.
@@ -194,34 +159,31 @@ impl<'t> Rewriting<'t> {
         Ok(())
     }
 
-    /// Whether the line that holds this byte ends with `\r\n`; where it has no end, the line before it.
-    /// The calls come in order, so that no byte is examined twice.
-    fn is_crlf(&mut self, at: usize) -> bool {
-        if self.line_end.is_some_and(|end| at <= end) {
-            return self.crlf;
+    /// How the line ends that holds this byte; where it has no end, the line before it. The calls come in order, so
+    /// that no byte is examined twice.
+    fn end_at(&mut self, at: usize) -> &'static str {
+        if at >= self.line.0 {
+            let rest = self.body.get(at..).unwrap_or_default();
+            let length = rest.find('\n').map_or(rest.len(), |feed| feed + 1);
+            self.line = (at + length, end_near(self.body, at));
         }
-        let (before, after) = self.body.split_at_checked(at).unwrap_or((self.body, ""));
-        let end = after.find('\n').map(|end| at + end);
-        let known = self.line_end.is_some();
-        if let Some(end) = end.or_else(|| before.rfind('\n').filter(|_| !known)) {
-            let line = self.body.get(..end);
-            self.crlf = line.is_some_and(|line| line.ends_with('\r'));
-        }
-        self.line_end = Some(end.unwrap_or(self.body.len()));
-        self.crlf
+        self.line.1
     }
 
     /// The new text, if there were as many matches as wanted.
     pub(super) fn finish(mut self) -> Result<String, EditError> {
-        if let Some(wanted) = self.wanted.filter(|wanted| self.number != *wanted) {
+        if let Count::Exactly(wanted) = self.count
+            && wanted != self.number
+        {
             let lines = self.first.iter();
             let lines = lines.map(|start| Position::of(self.body, *start).line.to_string());
-            return Err(EditError::PatternAmbiguous {
-                sought: self.sought,
-                found: self.number,
-                wanted,
-                lines: lines.collect::<Vec<_>>().join(", "),
-            });
+            return Err(EditError::Ambiguous(format!(
+                "{} was found {} times (lines {}), not {wanted}; lengthen it until it is unique, or {}",
+                self.sought,
+                self.number,
+                lines.collect::<Vec<_>>().join(", "),
+                self.sought.all_of_them()
+            )));
         }
         let rest = self.body.as_bytes().get(self.done..).unwrap_or_default();
         self.fits(rest.len() as u64)?;

@@ -1,23 +1,27 @@
 //! A diff for a page: its lines with their numbers, and the words that changed. Credentials are hidden (R-001-161).
 
-use similar::{Algorithm, ChangeTag, DiffOp, capture_diff_slices};
+use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use crate::task::Hiding;
-
-use super::{Hunks, Pair, text};
+use super::{DiffMark as Mark, Pair};
 
 /// The longest two lines in which changed words are sought, in bytes together. The search takes time by the square.
 const WORDS: usize = 1000;
 
-/// How two contents differ.
+/// How two contents differ, or why that is not shown.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Difference {
     None,
     /// One of them is no UTF-8, or contains a NUL.
     Binary,
-    /// The diff has more lines than asked for.
-    TooLong,
+    /// They are larger than what is compared, or the diff has more lines than asked for.
+    TooLarge,
     Lines(Vec<Line>),
+    /// The change was undone.
+    Undone,
+    /// Something else is at the path by now, or nothing.
+    ChangedSince,
+    /// The file from before the plan is not in the report directory.
+    NoBackup,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -26,15 +30,6 @@ pub(crate) struct Line {
     /// The numbers of the line in both contents; 0 where it is not.
     pub(crate) numbers: [usize; 2],
     pub(crate) words: Vec<Word>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Mark {
-    Kept,
-    /// No line of a content: the place of the lines after it, or that the line before it has no line ending.
-    Remark,
-    Removed,
-    Added,
 }
 
 /// A part of a line, compared with the line that replaces it or that it replaces.
@@ -50,23 +45,17 @@ pub(crate) fn lines(pair: Pair<'_>, most: usize) -> Difference {
     if before == after {
         return Difference::None;
     }
-    let (Some(old), Some(new)) = (text(before), text(after)) else {
+    let Some(hunks) = pair.hunks() else {
         return Difference::Binary;
     };
-    let (hunks, hiding) = (Hunks::between(old, new), Hiding::of(old, new));
     let lines = hunks.lines().take(most + 1).map(|line| Line {
-        mark: match line.tag {
-            Some(ChangeTag::Delete) => Mark::Removed,
-            Some(ChangeTag::Insert) => Mark::Added,
-            Some(ChangeTag::Equal) => Mark::Kept,
-            None => Mark::Remark,
-        },
+        mark: line.mark,
         numbers: line.numbers,
-        words: vec![Word::Same(hiding.hide_all(&line.text).into_owned())],
+        words: vec![Word::Same(hunks.hiding.hide_all(&line.text).into_owned())],
     });
     let mut lines: Vec<Line> = lines.collect();
     if lines.len() > most {
-        return Difference::TooLong;
+        return Difference::TooLarge;
     }
     for block in lines.chunk_by_mut(|one, next| one.mark >= Mark::Removed && next.mark >= one.mark)
     {
@@ -210,6 +199,6 @@ mod tests {
     fn what_is_no_text_or_too_long_or_the_same_has_no_lines() {
         assert_eq!(between("a\0", "b"), Difference::Binary);
         assert_eq!(between("a", "a"), Difference::None);
-        assert_eq!(between("", &"line\n".repeat(100)), Difference::TooLong);
+        assert_eq!(between("", &"line\n".repeat(100)), Difference::TooLarge);
     }
 }

@@ -1,14 +1,13 @@
 //! The actions that a diff becomes, and what a plan cannot express.
 
 use super::*;
-use crate::edit::Counts;
 
 fn plan(diff: &str) -> Result<Vec<Value>, String> {
-    let rules = DiffRules {
-        counts: Counts::Binding,
-        index: Index::Told,
-    };
-    let made = from_diff(diff.as_bytes(), rules, Utf8Path::new("/nowhere"));
+    let made = from_diff(
+        diff.as_bytes(),
+        DiffRules::default(),
+        Utf8Path::new("/nowhere"),
+    );
     let made = made.map_err(|failure| failure.message)?;
     Ok(made["action_plan"].as_array().unwrap().clone())
 }

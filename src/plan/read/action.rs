@@ -8,7 +8,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
 use crate::{
-    edit::{Counts, Edit, Index, Patch},
+    edit::{DiffRules, Edit, Patch},
     plan::{
         limits::action_timeout,
         model::{Action, ActionId, ModeChange, Operation},
@@ -265,17 +265,15 @@ fn set_mode(fields: &mut Fields<'_>) -> Option<Operation> {
 
 /// The diff of the file of the action.
 fn patch(target: Option<&RelPath>, fields: &mut Fields<'_>) -> Option<Patch> {
-    let counts = match fields.optional("recount", Found::flag) {
-        Some(true) => Counts::Recounted,
-        Some(false) | None => Counts::Binding,
-    };
-    let index = match fields.optional("require_index", Found::flag) {
-        Some(true) => Index::Required,
-        Some(false) | None => Index::Told,
+    let recount = fields.optional("recount", Found::flag);
+    let require_index = fields.optional("require_index", Found::flag);
+    let rules = DiffRules {
+        recount: recount.unwrap_or_default(),
+        require_index: require_index.unwrap_or_default(),
     };
     let meaning = "a unified diff of this file";
     fields.required("diff", meaning, |found| {
-        found.good(Patch::parse(found.text()?, target?, counts, index))
+        found.good(Patch::parse(found.text()?, target?, rules))
     })
 }
 

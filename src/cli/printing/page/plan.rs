@@ -5,7 +5,7 @@ use crate::{
         duration,
         plan::{Done, Told, counted, kind, moment, place, unshown},
     },
-    perform::{DiffLine, DiffMark, Difference, FileExhibit, ShownFile, Word},
+    perform::{DiffLine, DiffMark, Difference, FileExhibit, Word},
 };
 
 use super::parts::{block, document, escaped};
@@ -197,8 +197,8 @@ fn change(file: &FileExhibit) -> String {
     );
     let told = unshown(file).map(|why| format!("<p>{}</p>\n", escaped(&why)));
     let shown = match &file.shown {
-        ShownFile::Compared(Difference::Lines(lines)) => table(lines),
-        ShownFile::Compared(_) | ShownFile::TooLarge => String::new(),
+        Difference::Lines(lines) => table(lines),
+        Difference::None | Difference::Binary | Difference::TooLarge => String::new(),
         _ if file.summary.preview.is_empty() => String::new(),
         _ => block(&file.summary.preview),
     };

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use super::{recovered::desk, *};
 use crate::plan::{
-    Difference, PlanExhibit, ShownFile,
+    Difference, PlanExhibit,
     exhibit::{Undo, exhibit},
     rollback::rollback,
 };
@@ -38,9 +38,9 @@ fn shown(lab: &Lab, report: &Value) -> Result<PlanExhibit, Failure> {
 }
 
 /// The lines of the first file; `None` where none are shown.
-fn compared(shown: &ShownFile) -> Option<usize> {
+fn compared(shown: &Difference) -> Option<usize> {
     match shown {
-        ShownFile::Compared(Difference::Lines(lines)) => Some(lines.len()),
+        Difference::Lines(lines) => Some(lines.len()),
         _ => None,
     }
 }
@@ -65,7 +65,7 @@ fn every_kind_of_change_is_compared_in_the_order_in_which_it_was_made() {
     );
     let renamed = &found.files[2];
     assert_eq!(renamed.from.as_ref().unwrap().as_str(), "c.txt");
-    assert_eq!(renamed.shown, ShownFile::Compared(Difference::None));
+    assert_eq!(renamed.shown, Difference::None);
     assert!(matches!(found.undo, Undo::Possible(Some(_))));
 }
 
@@ -82,7 +82,7 @@ fn after_a_rollback_no_file_is_compared_and_the_plan_is_told_as_undone() {
     assert_eq!(undone.failure, None, "{undone:#?}");
     let found = shown(&lab, &report).unwrap();
     assert!(matches!(found.undo, Undo::Undone(_)), "{found:?}");
-    let all_undone = |file: &crate::plan::FileExhibit| file.shown == ShownFile::Undone;
+    let all_undone = |file: &crate::plan::FileExhibit| file.shown == Difference::Undone;
     assert!(found.files.iter().all(all_undone), "{found:?}");
     assert_eq!(
         (
@@ -105,9 +105,9 @@ fn only_the_contents_that_the_plan_read_and_wrote_are_shown() {
     fs::write(directory.join("backups/b.txt.bak"), "other\n").unwrap();
     let found = shown(&lab, &report).unwrap();
     let shown: Vec<_> = found.files.iter().map(|file| &file.shown).collect();
-    assert_eq!(shown[0], &ShownFile::ChangedSince);
-    assert_eq!(shown[1], &ShownFile::NoBackup);
-    assert_eq!(shown[3], &ShownFile::ChangedSince);
+    assert_eq!(shown[0], &Difference::ChangedSince);
+    assert_eq!(shown[1], &Difference::NoBackup);
+    assert_eq!(shown[3], &Difference::ChangedSince);
 }
 
 /// What is shown comes from the journal: a report is output.
@@ -147,9 +147,9 @@ fn what_is_large_is_not_compared_and_all_files_share_the_room() {
     let report = finished.execution_report.unwrap();
     let found = exhibit(&report, &mut room, desk(&lab, &Course::default())).unwrap();
     let shown: Vec<_> = found.files.iter().map(|file| &file.shown).collect();
-    assert_eq!(shown[0], &ShownFile::TooLarge);
+    assert_eq!(shown[0], &Difference::TooLarge);
     assert_eq!((compared(shown[1]), room), (Some(3), 1));
-    assert_eq!(shown[2], &ShownFile::Compared(Difference::TooLong));
+    assert_eq!(shown[2], &Difference::TooLarge);
 }
 
 #[test]
@@ -163,5 +163,5 @@ fn a_plan_that_took_itself_back_offers_no_undo() {
     let report = finished.execution_report.unwrap();
     let found = shown(&lab, &report).unwrap();
     assert!(matches!(found.undo, Undo::Undone(_)), "{found:?}");
-    assert_eq!(found.files[0].shown, ShownFile::Undone);
+    assert_eq!(found.files[0].shown, Difference::Undone);
 }

@@ -102,7 +102,7 @@ impl<'a> Now<'a> {
         let message = format!(
             "the diff deletes the file, but it has {lines} more lines than the diff removes"
         );
-        Err(file.failure(EditError::Misfit(message)))
+        Err(file.failure(EditError::NotFound(message)))
     }
 
     /// The same file with a content that a query made.
