@@ -52,7 +52,7 @@ pub(crate) use configuration::{
     Command, Configured, KEYS as CONFIGURATION_KEYS, Misread, Start, Surroundings, given,
     given_url, project_of, read as read_configuration,
 };
-pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables, nearest};
+pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
 pub(crate) use entry::{
     Entry, FailureRule, OnFailure, Once, Process, ResultKind, Rows, RuleScope, Take,
 };

@@ -7,9 +7,11 @@ mod bounds;
 mod effects;
 mod fault;
 mod format;
+mod found;
 mod identity;
 mod ids;
 mod json;
+mod keys;
 mod not_finite;
 mod outcome;
 mod pin;
@@ -36,6 +38,7 @@ pub(crate) use bounds::{LARGEST_RESULT, printed};
 pub use effects::{Effects, Repeatable};
 pub use fault::{Category, ErrorCode, Failure, Fault};
 pub use format::Format;
+pub(crate) use found::Found;
 pub use identity::{SPECIFICATION, identity, identity_lines};
 pub use ids::{OperationId, RefId, message_id, numbered};
 pub use json::{
@@ -43,6 +46,9 @@ pub use json::{
     values,
 };
 pub(crate) use json::{each_text, is_deeper};
+pub(crate) use keys::{
+    APPROVAL, DRY_RUN, few, hint, listed, meant, nearest, printable, quoted, unknown_key,
+};
 pub(crate) use not_finite::Finite;
 pub use outcome::{
     Admission, Ai, AiPrompt, AiResponse, Checks, Course, Effect, Invocation, InvocationStatus,

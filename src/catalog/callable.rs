@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::task::Failure;
+use crate::task::{Failure, nearest};
 
 use super::{
     compile::{Capability, compile},
     direct::{callers, parted, several_entries, started},
-    document::{CatalogError, Tables, nearest},
+    document::{CatalogError, Tables},
     resolve::{SYNTHESIS, look_up, unknown},
     server::{self, Server},
 };

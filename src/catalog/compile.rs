@@ -7,14 +7,14 @@ use toml::Spanned;
 
 use crate::task::{
     ApprovalRule, Backup, Contexts, Effects, Format, Hazards, OnDrift, Pin, Pinned, RiskRule,
-    assess,
+    assess, nearest,
 };
 
 use super::{
     approval,
     bind::{Bound, Source},
     code::Code,
-    document::{CatalogError, Named, Tables, nearest},
+    document::{CatalogError, Named, Tables},
     entry::{
         Access, AssetRule, Entry, FormatRule, Multiply, Process, ResultKind, ResultRule, Retry,
         Rows, Take, TimeoutFrom,

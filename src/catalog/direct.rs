@@ -5,12 +5,12 @@
 use serde_json::json;
 use toml::Table;
 
-use crate::task::{Effects, Failure, Fault};
+use crate::task::{Effects, Failure, Fault, nearest};
 
 use super::{
     code::{Code, Wrong},
     compile::{Capability, Compiler, compile},
-    document::{CatalogError, Tables, nearest},
+    document::{CatalogError, Tables},
     entry::Entry,
     raw::RawCapability,
     server::{self, Server},

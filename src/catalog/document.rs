@@ -9,7 +9,7 @@ use toml::{
     de::{DeTable, ValueDeserializer},
 };
 
-use crate::task::{Failure, Fault, duration};
+use crate::task::{Failure, Fault, duration, unknown_key};
 
 use super::{
     code::{Code, Place, Wrong},
@@ -419,32 +419,4 @@ fn explain(message: &str) -> Result<String, &str> {
         _ => return Err(first),
     };
     Ok(format!("{first}; write {write}"))
-}
-
-/// The message `unknown key`, with the name that was probably meant, or with all known names.
-pub(crate) fn unknown_key<'a>(
-    unknown: &str,
-    known: impl IntoIterator<Item = &'a str> + Clone,
-) -> String {
-    if let Some(near) = nearest(unknown, known.clone()) {
-        return format!("unknown key `{unknown}`; did you mean `{near}`?");
-    }
-    let mut known: Vec<String> = known.into_iter().map(|name| format!("`{name}`")).collect();
-    known.sort();
-    known.dedup();
-    format!("unknown key `{unknown}`; known here: {}", known.join(", "))
-}
-
-/// The most similar known name, if one is similar enough.
-pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = known.into_iter().map(|candidate| {
-        (
-            strsim::normalized_damerau_levenshtein(name, candidate),
-            candidate,
-        )
-    });
-    scored
-        .filter(|(score, _)| *score >= 0.6)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
 }

@@ -8,13 +8,12 @@ use serde_json::{Map, Value};
 
 use crate::task::{
     Amplifiers, ApprovalRule, CUT, Contexts, Effects, Fault, Format, OnDuplicate, OutputSchema,
-    Pin, Pinned, Repeatable, ReviewRule, redact_presigned,
+    Pin, Pinned, Repeatable, ReviewRule, redact_presigned, unknown_key,
 };
 
 use super::{
     bind::{Bound, Source},
     code::{Code, Place},
-    document::unknown_key,
     schema::Schema,
 };
 

@@ -9,13 +9,13 @@ use toml::Spanned;
 
 use crate::task::{
     Argument, Backup, Effects, Hazards, Network, Pipeline, PipelineApproval, RelPath, SharedMemory,
-    assess, canonical, folded, hexadecimal,
+    assess, canonical, folded, hexadecimal, nearest,
 };
 
 use super::{
     approval,
     code::Code,
-    document::{CatalogError, Named, Tables, nearest},
+    document::{CatalogError, Named, Tables},
     raw::{RawApproval, RawDefaults},
 };
 

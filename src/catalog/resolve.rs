@@ -5,13 +5,13 @@ use serde_json::{Map, Value};
 
 use crate::task::{
     ApprovalRule, Blocks, CapabilityTask, Effects, Failure, Fault, Grant, Input, MAX_STEPS,
-    Nameable, NamedAs, Need, ReviewRule, When, assess, decided,
+    Nameable, NamedAs, Need, ReviewRule, When, assess, decided, nearest,
 };
 
 use super::{
     compile::{self, Capability, Gated},
     configure, direct,
-    document::{Tables, nearest},
+    document::Tables,
     entry::Entry,
     file_plan::{self, APPLY_FILE_PLAN, FilePlan, ROLLBACK},
     fill::{Sources, check},

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::task::{
     ALLOW_PRIVATE, Argument, Failure, Fault, PROTECTED, Pipeline, Protocol, SCRATCH, duration,
+    nearest,
 };
 
 use remote::RawOauth;
@@ -17,7 +18,7 @@ pub(crate) use remote::{Bearer, Remote};
 
 use super::{
     approval::approval_settings,
-    document::{CatalogError, Named, Tables, nearest},
+    document::{CatalogError, Named, Tables},
     entry::Entry,
 };
 

@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, Kind};
+use crate::task::{Failure, Found, Kind};
 
-use super::fields::{multiple, shape};
+use super::fields::{found, multiple, shape};
 
-#[derive(Clone, Copy)]
-pub(super) struct Found<'a> {
+/// The task in a document.
+pub(super) struct Sent<'a> {
     pub(super) shape: Shape,
     /// Its path: the names of the enclosing objects, joined by `/`; empty for the whole document.
     pub(super) path: &'static str,
-    pub(super) value: &'a Value,
+    pub(super) task: Found<'a>,
     pub(super) object: &'a Map<String, Value>,
 }
 
@@ -30,27 +30,14 @@ pub(super) enum Shape {
     Proposal,
 }
 
-impl<'a> Found<'a> {
-    fn new(
-        kind: Shape,
-        value: &'a Value,
-        path: &'static str,
-        place: &str,
-    ) -> Result<Self, Failure> {
-        match value {
-            Value::Object(object) => Ok(Self {
-                shape: kind,
-                path,
-                value,
-                object,
-            }),
-            Value::Array(items) => {
-                Err(multiple(&format!("an array of {} in {place}", items.len())))
-            }
-            _ => Err(shape(format!(
-                "{place} must be an object that holds one task"
-            ))),
-        }
+/// The object of a task that is in that place.
+fn object<'v>(value: &'v Value, place: &str) -> Result<&'v Map<String, Value>, Failure> {
+    match value {
+        Value::Object(object) => Ok(object),
+        Value::Array(items) => Err(multiple(&format!("an array of {} in {place}", items.len()))),
+        _ => Err(shape(format!(
+            "{place} must be an object that holds one task"
+        ))),
     }
 }
 
@@ -58,6 +45,12 @@ impl<'a> Found<'a> {
 pub(super) fn at<'v>(document: &'v Value, path: &str) -> Option<&'v Value> {
     path.split('/')
         .try_fold(document, |value, name| value.get(name))
+}
+
+/// The value at such a path that says something.
+pub(super) fn said<'v>(document: &'v Value, path: &str) -> Option<Found<'v>> {
+    let value = at(document, path).filter(|value| !value.is_null())?;
+    Some(found(&path.replace('/', "."), value))
 }
 
 pub(super) fn take(mut document: Value, path: &str) -> Value {
@@ -71,8 +64,8 @@ pub(super) fn take(mut document: Value, path: &str) -> Value {
 }
 
 /// Finds the task: it must be in exactly one of the places that the dialects define.
-pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
-    let whole = Found::new(Shape::Dispatch, document, "", "the input")?.object;
+pub(super) fn find(document: &Value) -> Result<Sent<'_>, Failure> {
+    let whole = object(document, "the input")?;
     // A bare plan may have a `task_decomposition`; any other task with one is part of a workflow.
     let lists: &[&str] = if whole.contains_key("action_plan") {
         &["tasks", "execution_groups"]
@@ -118,12 +111,18 @@ pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
         let other = named(other, path);
         return Err(multiple(&format!("a task in {place} and one in {other}")));
     }
-    let found = Found::new(shape, task, path, &place)?;
+    let object = object(task, &place)?;
     if matches!(shape, Shape::Dispatch | Shape::Proposal) && !std::ptr::eq(task, document) {
-        no_several(found.object, LISTS)?;
-        nothing_around(found.object, &place)?;
+        no_several(object, LISTS)?;
+        nothing_around(object, &place)?;
     }
-    Ok(found)
+    let place = if shape == Shape::Protocol { path } else { "" };
+    Ok(Sent {
+        shape,
+        path,
+        task: found(place, task),
+        object,
+    })
 }
 
 /// The path of the task in a dispatch agent's message.
@@ -155,19 +154,17 @@ fn nothing_around(task: &Map<String, Value>, place: &str) -> Result<(), Failure>
 
 /// Refuses several tasks, a list of them, or a workflow of them (R-000-108, R-000-112).
 fn no_several(object: &Map<String, Value>, lists: &[&str]) -> Result<(), Failure> {
-    for key in lists {
-        if object
-            .get(*key)
-            .is_some_and(|value| value.is_array() || value.is_object())
-        {
-            return Err(multiple(&format!("a list under `{key}`")));
-        }
-    }
-    match object
-        .values()
-        .filter(|value| value.get("task_id").is_some())
-        .count()
+    let is_list = |value: &Value| value.is_array() || value.is_object();
+    if let Some(key) = lists
+        .iter()
+        .find(|key| object.get(**key).is_some_and(is_list))
     {
+        return Err(multiple(&format!("a list under `{key}`")));
+    }
+    let tasks = object
+        .values()
+        .filter(|value| value.get("task_id").is_some());
+    match tasks.count() {
         0 | 1 => Ok(()),
         several => Err(multiple(&format!("{several} objects with a `task_id`"))),
     }

@@ -4,19 +4,17 @@
 use serde_json::{Map, Value};
 
 use crate::task::{
-    Carried, CarriedIn, Failure, MAX_ACTIONS, PlanOrder, Validation, too_many_actions,
+    Carried, CarriedIn, Failure, Found, MAX_ACTIONS, PlanOrder, Validation, too_many_actions,
 };
 
 use super::{
-    fields::{self, multiple, optional_text, shape},
+    fields::{self, found, multiple, names, shape},
     find::is_plan,
     strangers, strict,
 };
 
-pub(super) fn read(
-    object: &Map<String, Value>,
-    notes: &mut Vec<String>,
-) -> Result<PlanOrder, Failure> {
+pub(super) fn read(task: &Found<'_>, notes: &mut Vec<String>) -> Result<PlanOrder, Failure> {
+    let object = task.object()?;
     if object.get("under").is_some_and(|under| !under.is_null()) {
         return Err(shape(
             "a plan under a grant names its entry: add `\"capability_ids\": [\"apply_file_plan\"]` beside `under` and \
@@ -33,7 +31,7 @@ pub(super) fn read(
         }
         None => {
             let mut plan = object.clone();
-            plan.retain(|key, _| !fields::BESIDE_A_PLAN.contains(&key.as_str()));
+            plan.retain(|key, _| !names(fields::BESIDE_A_PLAN, key));
             Value::Object(plan)
         }
     };
@@ -43,7 +41,7 @@ pub(super) fn read(
         validation: validation(object.get("protocol_validation"))
             .and(validation(plan.get("protocol_validation"))),
         system_config: given(object, "system_config"),
-        salt: optional_text(object, "salt")?,
+        salt: task.optional("salt", Found::owned)?,
         plan,
     })
 }
@@ -53,7 +51,7 @@ pub fn read_plan(bytes: &[u8]) -> Result<PlanOrder, Failure> {
     let document = strict::parse(bytes)
         .map_err(|error| Failure::new(error.fault(), format!("the plan: {error}")))?;
     match &document {
-        Value::Object(object) if is_plan(object) => read(object, &mut Vec::new()),
+        Value::Object(object) if is_plan(object) => read(&found("", &document), &mut Vec::new()),
         _ => Err(shape(
             "the file that the task refers to contains no plan: it must be an object with `action_plan` or `task_plan`",
         )),
@@ -68,16 +66,17 @@ pub(super) fn plan_id(object: &Map<String, Value>) -> Option<&str> {
 
 /// What a task of capabilities says about a plan.
 pub(super) fn carried(
-    task: &Map<String, Value>,
+    task: &Found<'_>,
     parameters: &Map<String, Value>,
 ) -> Result<Option<Carried>, Failure> {
+    let task = task.object()?;
     if task.contains_key("action_plan") {
         return Err(shape(
             "`action_plan` is not allowed beside `capability_ids`; put the whole plan under `task_plan`",
         ));
     }
     let beside = fields::OF_PLANS
-        .iter()
+        .split(' ')
         .any(|key| given(task, key).is_some());
     let within = ["task_plan", "plan"]
         .into_iter()

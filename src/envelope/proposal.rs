@@ -9,12 +9,13 @@ mod rules;
 use serde_json::{Map, Value};
 
 use crate::task::{
-    Amplifiers, CapabilityTask, Clarification, Failure, Kind, NamedAs, Risk, Suggestion, Task,
+    Amplifiers, CapabilityTask, Clarification, Failure, Found, Kind, NamedAs, Risk, Suggestion,
+    Task,
 };
 
 use super::{
     dispatch,
-    fields::{OF_PROPOSAL, optional, optional_text, required_text, shape},
+    fields::{OF_PROPOSAL, found, names, shape},
     strict,
 };
 use rules::{is_given, says};
@@ -36,8 +37,9 @@ pub(super) fn read(
     proposal: &Map<String, Value>,
     notes: &mut Vec<String>,
 ) -> Result<Task, Failure> {
-    let proposal = &given(proposal);
-    rules::check(kind, proposal)?;
+    let given = Value::Object(given(proposal));
+    let proposal = &found("", &given);
+    rules::check(kind, proposal.object()?)?;
     let stated = claims(proposal)?;
     let card = card(proposal)?;
     Ok(match kind {
@@ -61,48 +63,50 @@ pub(super) fn read(
 /// The proposal without the fields that say nothing. A model that must fill every field writes null, `""` or `"{}"`.
 fn given(proposal: &Map<String, Value>) -> Map<String, Value> {
     let mut given = proposal.clone();
-    given.retain(|key, value| !OF_PROPOSAL.contains(&key.as_str()) || is_given(Some(value)));
+    given.retain(|key, value| !names(OF_PROPOSAL, key) || is_given(Some(value)));
     given
 }
 
 /// The task of one capability that a dispatch of the same entry would be (R-003-05).
 fn standard(
-    proposal: &Map<String, Value>,
+    proposal: &Found<'_>,
     stated: Risk,
     notes: &mut Vec<String>,
 ) -> Result<CapabilityTask, Failure> {
-    let name = required_text(proposal, "name")?;
+    let name = proposal.required("name", Found::name)?;
     let parameters = Value::Object(parameters(proposal)?);
     Ok(CapabilityTask {
         named_as: NamedAs::StandardAction,
         stated,
-        ..of_one(proposal, &name, &name, parameters, notes)?
+        ..of_one(proposal, name, name, parameters, notes)?
     })
 }
 
 /// The task of one capability that has the other fields of the proposal.
 fn of_one(
-    proposal: &Map<String, Value>,
+    proposal: &Found<'_>,
     task_id: &str,
     capability: &str,
     parameters: Value,
     notes: &mut Vec<String>,
 ) -> Result<CapabilityTask, Failure> {
-    let mut task = proposal.clone();
+    let mut task = proposal.object()?.clone();
     if matches!(task.get("task_id"), None | Some(Value::Null)) {
         task.insert("task_id".to_owned(), task_id.into());
     }
     task.insert("capability_ids".to_owned(), vec![capability].into());
     task.insert("parameters".to_owned(), parameters);
-    dispatch::read(&task, notes)
+    dispatch::read(&found("", &Value::Object(task)), notes)
 }
 
 /// The parameters, which are JSON text or an object.
-fn parameters(proposal: &Map<String, Value>) -> Result<Map<String, Value>, Failure> {
-    let object = optional(proposal, "parameters", "an object", Value::as_object)?;
+fn parameters(proposal: &Found<'_>) -> Result<Map<String, Value>, Failure> {
+    let object = proposal.optional("parameters", Found::object)?;
     let object = object.cloned().unwrap_or_default();
     let what = "JSON text; put an object into `parameters`";
-    let text = optional(proposal, "parameters_json", what, Value::as_str)?;
+    let text = proposal.optional("parameters_json", |json| {
+        json.value.as_str().ok_or_else(|| json.must_be(what))
+    })?;
     let Some(text) = text else {
         return Ok(object);
     };
@@ -122,30 +126,28 @@ fn parameters(proposal: &Map<String, Value>) -> Result<Map<String, Value>, Failu
 }
 
 /// The fields that a person reads.
-fn card(proposal: &Map<String, Value>) -> Result<Suggestion, Failure> {
-    let number = |value: &Value| match value {
-        Value::Number(number) => Some(number.clone()),
-        _ => None,
-    };
-    let confidence = |value: &Value| {
-        let number = number(value)?;
-        (0.0..=1.0).contains(&number.as_f64()?).then_some(number)
+fn card(proposal: &Found<'_>) -> Result<Suggestion, Failure> {
+    let confidence = |found: &Found<'_>| match found.value {
+        Value::Number(number) if (0.0..=1.0).contains(&number.as_f64().unwrap_or(-1.0)) => {
+            Ok(number.clone())
+        }
+        _ => Err(found.must_be("a number from 0 to 1")),
     };
     Ok(Suggestion {
-        title: optional_text(proposal, "title")?,
-        summary: optional_text(proposal, "plan_summary")?,
-        rationale: optional_text(proposal, "rationale")?,
-        confidence: optional(proposal, "confidence", "a number from 0 to 1", confidence)?,
+        title: proposal.optional("title", Found::owned)?,
+        summary: proposal.optional("plan_summary", Found::owned)?,
+        rationale: proposal.optional("rationale", Found::owned)?,
+        confidence: proposal.optional("confidence", confidence)?,
     })
 }
 
 /// The risk that the agent states. Also checks which clarification the proposal answers.
-fn claims(proposal: &Map<String, Value>) -> Result<Risk, Failure> {
+fn claims(proposal: &Found<'_>) -> Result<Risk, Failure> {
     let levels = ["irreversibility", "regret_potential"].into_iter();
-    let levels = levels.filter_map(|key| Some((key.to_owned(), proposal.get(key)?.clone())));
+    let levels = levels.filter_map(|key| Some((key.to_owned(), proposal.value.get(key)?.clone())));
     let amplifiers = Amplifiers::read(&levels.collect()).map_err(shape)?;
-    let amplified = optional(proposal, "risk_amplifier", "true or false", Value::as_bool)?;
-    optional_text(proposal, "clarifies")?;
+    let amplified = proposal.optional("risk_amplifier", Found::flag)?;
+    proposal.optional("clarifies", Found::text)?;
     Ok(match amplified {
         Some(true) => amplifiers.risk().max(Risk::High),
         Some(false) | None => amplifiers.risk(),
@@ -153,21 +155,12 @@ fn claims(proposal: &Map<String, Value>) -> Result<Risk, Failure> {
 }
 
 /// What is missing: a text, or a list of texts.
-fn blocked_on(proposal: &Map<String, Value>) -> Result<Vec<String>, Failure> {
-    let texts = |value: &Value| {
-        let items = match value {
-            Value::Array(items) => items.as_slice(),
-            text => std::slice::from_ref(text),
-        };
-        let texts = items.iter().map(|item| item.as_str().map(str::to_owned));
-        texts.collect::<Option<Vec<_>>>()
-    };
-    let texts = optional(
-        proposal,
-        "blocked_on",
-        "a text, or an array of texts",
-        texts,
-    )?;
+fn blocked_on(proposal: &Found<'_>) -> Result<Vec<String>, Failure> {
+    let texts = proposal.optional("blocked_on", |found| match found.value {
+        Value::Array(_) => found.each(Found::owned),
+        Value::String(text) => Ok(vec![text.clone()]),
+        _ => Err(found.must_be("a text, or an array of texts")),
+    })?;
     let mut texts = texts.unwrap_or_default();
     texts.retain(|text| says(text));
     Ok(texts)

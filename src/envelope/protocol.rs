@@ -1,17 +1,17 @@
 //! The messages of 001's protocol layer: `{envelope, metadata, payload, validation}`.
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::task::{
-    Asker, Failure, Fault, PlanName, PlanOrder, RollbackOrder, Task, Validation, canonical,
-    hexadecimal, recorded_id,
+    Asker, Failure, Fault, Found, PlanName, PlanOrder, RollbackOrder, Task, Validation, canonical,
+    hexadecimal, listed, recorded_id,
 };
 
 use super::{
-    fields::{optional, optional_text, shape},
-    find::{Found, at, is_plan},
+    fields::shape,
+    find::{at, is_plan, said},
     plans,
 };
 
@@ -19,18 +19,20 @@ const MESSAGE_TYPES: &str = "TASK_REQUEST, ROLLBACK_REQUEST, STATUS_QUERY and CA
 
 const VALIDATORS: &[&str] = &["agent_protocol", "manual"];
 
-/// Reads what the message orders. `found` is its payload.
+/// Reads what the message orders.
 pub(super) fn read(
     document: &Value,
-    found: &Found<'_>,
+    payload: &Found<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Task, Failure> {
-    let payload = found.object;
     let message_type = at(document, "envelope/message_type").and_then(Value::as_str);
-    let task_type = payload.get("task_type").and_then(Value::as_str);
-    let validation = validation(document, found.value, notes)?;
-    let content = optional(payload, "content", "an object", Value::as_object);
-    let content = content.map_err(|_| shape("`payload.content` must be an object"))?;
+    let task_type = payload.value.get("task_type").and_then(Value::as_str);
+    let validation = validation(document, payload.value, notes)?;
+    let content = payload.optional("content", |content| {
+        content.object()?;
+        Ok(content.clone())
+    })?;
+    let content = content.as_ref();
     match (message_type, task_type) {
         (Some("ROLLBACK_REQUEST"), _) | (Some("TASK_REQUEST"), Some("ROLLBACK")) => {
             unharmed(validation)?;
@@ -49,11 +51,11 @@ pub(super) fn read(
             name(payload, content, &[]).map(Task::Cancel)
         }
         (Some("TASK_REQUEST"), _) => match content {
-            Some(content) if is_plan(content) => {
+            Some(content) if content.value.as_object().is_some_and(is_plan) => {
                 let order = plans::read(content, notes)?;
                 Ok(Task::Plan(PlanOrder {
                     validation: order.validation.and(validation),
-                    salt: order.salt.or(optional_text(payload, "salt")?),
+                    salt: order.salt.or(payload.optional("salt", Found::owned)?),
                     ..order
                 }))
             }
@@ -72,21 +74,16 @@ pub(super) fn read(
 
 /// When the message expires: `created_at` plus `ttl_seconds` of its envelope.
 pub(super) fn expires_at(document: &Value) -> Result<Option<Timestamp>, Failure> {
-    let field = |path| at(document, path).filter(|value| !value.is_null());
-    let fields = ["envelope/created_at", "envelope/ttl_seconds"].map(field);
+    let fields = ["envelope/created_at", "envelope/ttl_seconds"].map(|path| said(document, path));
     let [Some(created), Some(ttl)] = fields else {
         return Ok(None);
     };
-    let created = created
-        .as_str()
-        .and_then(|text| text.parse::<Timestamp>().ok());
-    let created = created.ok_or_else(|| {
-        shape("`envelope.created_at` must be a time with an offset, e.g. 2026-02-24T10:00:00Z")
-    })?;
-    let seconds = ttl.as_i64().filter(|seconds| *seconds >= 0);
-    let seconds = seconds
-        .ok_or_else(|| shape("`envelope.ttl_seconds` must be a whole number of 0 or more"))?;
-    Ok(created.checked_add(SignedDuration::from_secs(seconds)).ok())
+    let time = created.value.as_str().and_then(|text| text.parse().ok());
+    let time: Timestamp =
+        time.ok_or_else(|| created.must_be("a time with an offset, e.g. 2026-02-24T10:00:00Z"))?;
+    let seconds = ttl.value.as_i64().filter(|seconds| *seconds >= 0);
+    let seconds = seconds.ok_or_else(|| ttl.must_be("a whole number of 0 or more"))?;
+    Ok(time.checked_add(SignedDuration::from_secs(seconds)).ok())
 }
 
 /// The attempt of a message: its `retry_count` plus one.
@@ -101,29 +98,20 @@ fn validation(
     payload: &Value,
     notes: &mut Vec<String>,
 ) -> Result<Validation, Failure> {
-    let block = document.get("validation").filter(|block| !block.is_null());
-    let Some(block) = block else {
+    let Some(block) = said(document, "validation") else {
         return Ok(Validation::Unsaid);
     };
-    let block = block
-        .as_object()
-        .ok_or_else(|| shape("`validation` must be an object"))?;
-    let text = |key: &str| {
-        optional_text(block, key).map_err(|failure| Failure {
-            message: failure.message.replacen('`', "`validation.", 1),
-            ..failure
-        })
-    };
-    if text("signature")?.is_some() {
+    block.object()?;
+    if block.optional("signature", Found::text)?.is_some() {
         notes.push(
             "`validation.signature` was not checked; only the checksum was checked.".to_owned(),
         );
     }
-    let validated_by = text("validated_by")?;
-    let Some(checksum) = text("checksum")? else {
+    let validated_by = block.optional("validated_by", Found::text)?;
+    let Some(checksum) = block.optional("checksum", Found::text)? else {
         return Ok(Validation::Unsaid);
     };
-    if !fits(&checksum, payload) {
+    if !fits(checksum, payload) {
         return Ok(Validation::Refused(
             "`validation.checksum` is not the SHA-256 of the payload (RFC 8785, or compact JSON in the order received)"
                 .to_owned(),
@@ -131,7 +119,7 @@ fn validation(
     }
     Ok(match validated_by {
         None => Validation::Unsaid,
-        Some(who) if VALIDATORS.contains(&who.as_str()) => Validation::Approved,
+        Some(who) if VALIDATORS.contains(&who) => Validation::Approved,
         Some(who) => Validation::Refused(format!(
             "`validation.validated_by` is {who:?}, but only {} may validate",
             VALIDATORS.join(" or ")
@@ -163,8 +151,8 @@ fn unharmed(validation: Validation) -> Result<(), Failure> {
 /// The plan that is named, by exactly one of its names; without a name, by the task id of the payload. The keys in
 /// `others` are allowed beside it.
 fn name(
-    payload: &Map<String, Value>,
-    content: Option<&Map<String, Value>>,
+    payload: &Found<'_>,
+    content: Option<&Found<'_>>,
     others: &[&str],
 ) -> Result<PlanName, Failure> {
     type Name = fn(String) -> PlanName;
@@ -175,55 +163,32 @@ fn name(
         ("report_directory", PlanName::Path),
         ("rollback_manifest", PlanName::Path),
     ];
-    let listed = names.map(|(key, _)| key).join("`, `");
-    let mut found = None;
-    for (key, value) in content.into_iter().flatten() {
-        if others.contains(&key.as_str()) {
-            continue;
-        }
-        let Some((_, make)) = names.iter().find(|(name, _)| name == key) else {
-            return Err(shape(format!(
-                "`payload.content.{}` has no meaning here; name the plan by one of `{listed}`",
-                key.escape_debug()
-            )));
-        };
-        let text = value
-            .as_str()
-            .filter(|text| !text.is_empty())
-            .ok_or_else(|| {
-                shape(format!(
-                    "`payload.content.{key}` must be a non-empty string"
-                ))
-            })?;
-        if found.replace(make(text.to_owned())).is_some() {
-            return Err(shape(format!(
-                "`payload.content` names the plan twice; give only one of `{listed}`"
-            )));
-        }
-    }
-    let of_payload = || {
-        let id = payload.get("task_id")?.as_str()?;
-        Some(PlanName::TaskId(recorded_id(id)))
+    let keys = names.map(|(key, _)| key);
+    let wrong = |what: &str, give: &str| {
+        let known = listed(keys);
+        shape(format!("`payload.content` {what}; {give} one of {known}"))
     };
-    found.or_else(of_payload).ok_or_else(|| {
-        shape(format!(
-            "`payload.content` does not name a plan; give one of `{listed}`"
-        ))
-    })
+    if let Some(content) = content {
+        content.only(&[&keys, others].concat())?;
+    }
+    let said = |(key, make): (&str, Name)| Some((make, content?.get(key)?));
+    let mut said = names.into_iter().filter_map(said);
+    let of_payload = || payload.value.get("task_id")?.as_str().map(recorded_id);
+    match (said.next(), said.next()) {
+        (Some(_), Some(_)) => Err(wrong("names the plan twice", "give only")),
+        (Some((make, id)), None) => Ok(make(id.name()?.to_owned())),
+        (None, _) => of_payload()
+            .map(PlanName::TaskId)
+            .ok_or_else(|| wrong("does not name a plan", "give")),
+    }
 }
 
-fn checkpoints(content: Option<&Map<String, Value>>) -> Result<Vec<String>, Failure> {
-    let wrong = || {
-        shape(
-            "`payload.content.checkpoints` must be an array of checkpoint ids; leave it out to undo all",
-        )
-    };
-    let list = match content.and_then(|content| content.get("checkpoints")) {
-        None | Some(Value::Null) => return Ok(Vec::new()),
-        Some(Value::Array(list)) if !list.is_empty() => list,
-        Some(_) => return Err(wrong()),
-    };
-    list.iter()
-        .map(|id| id.as_str().map(str::to_owned).ok_or_else(wrong))
-        .collect()
+fn checkpoints(content: Option<&Found<'_>>) -> Result<Vec<String>, Failure> {
+    let list = content.map(|content| {
+        content.optional("checkpoints", |list| match list.each(Found::owned)? {
+            ids if ids.is_empty() => Err(list.wrong("is empty; leave it out to undo all")),
+            ids => Ok(ids),
+        })
+    });
+    Ok(list.transpose()?.flatten().unwrap_or_default())
 }

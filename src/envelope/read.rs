@@ -6,14 +6,14 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::task::{
-    Counted, Failure, Fault, Identity, Kind, NamedSession, Resources, SessionFrom, Task, Trace,
-    redact_presigned,
+    Counted, Failure, Fault, Found, Identity, Kind, NamedSession, Resources, SessionFrom, Task,
+    Trace, redact_presigned,
 };
 
 use super::{
     dispatch,
-    fields::{optional, shape},
-    find::{Found, Shape, at, find, is_proposal, is_request, take},
+    fields::shape,
+    find::{Sent, Shape, find, is_proposal, is_request, said, take},
     plans, proposal, protocol, strangers, strict,
 };
 
@@ -88,41 +88,28 @@ pub fn read<S: Into<NamedSession>>(bytes: &[u8], other: impl FnOnce() -> S) -> R
     let mut notes = Vec::new();
     let around = around(&document, &mut notes, other);
     let trace = trace(&document, &mut notes);
-    let found = find(&document);
-    let shown = found.as_ref().map_or(&document, |found| found.value);
+    let sent = find(&document);
+    let shown = sent.as_ref().map_or(&document, |sent| sent.task.value);
     let called = task_id(shown);
-    let own = |key: &str| {
-        let id = shown.get(key).and_then(Value::as_str);
-        id.is_some_and(|id| !id.is_empty())
-    };
-    let kind = match &found {
-        Ok(found) if found.shape == Shape::Proposal => proposal::kind(found.object),
+    let own = |key: &str| said(shown, key).is_some_and(|id| id.name().is_ok());
+    let kind = match &sent {
+        Ok(sent) if sent.shape == Shape::Proposal => proposal::kind(sent.object),
         _ => Ok(Kind::Standard),
     };
-    let task = found.as_ref().map_err(Clone::clone).and_then(|found| {
+    let task = sent.as_ref().map_err(Clone::clone).and_then(|sent| {
+        let Sent { task, object, .. } = sent;
         let kind = kind.clone()?;
-        strangers::check(&document, found, &mut notes)?;
-        let task = match found.shape {
-            Shape::Dispatch => {
-                Task::Capabilities(Box::new(dispatch::read(found.object, &mut notes)?))
-            }
-            Shape::Request => {
-                let task = dispatch::read_request(found.object, &mut notes)?;
-                Task::Capabilities(Box::new(task))
-            }
-            Shape::Plan => {
-                let order = plans::read(found.object, &mut notes)?;
-                named(found)?;
-                Task::Plan(order)
-            }
-            Shape::Protocol => {
-                named(found)?;
-                protocol::read(&document, found, &mut notes)?
-            }
-            Shape::Proposal => {
-                named(found)?;
-                proposal::read(kind, found.object, &mut notes)?
-            }
+        strangers::check(&document, sent, &mut notes)?;
+        // Both may be missing, but must be valid if they are given.
+        task.optional("task_id", Found::name)?;
+        task.optional("attempt", dispatch::number)?;
+        let capabilities = |task| Task::Capabilities(Box::new(task));
+        let task = match sent.shape {
+            Shape::Dispatch => capabilities(dispatch::read(task, &mut notes)?),
+            Shape::Request => capabilities(dispatch::read_request(task, &mut notes)?),
+            Shape::Plan => Task::Plan(plans::read(task, &mut notes)?),
+            Shape::Protocol => protocol::read(&document, task, &mut notes)?,
+            Shape::Proposal => proposal::read(kind, object, &mut notes)?,
         };
         around.problem.map_or(Ok(task), Err)
     });
@@ -131,27 +118,23 @@ pub fn read<S: Into<NamedSession>>(bytes: &[u8], other: impl FnOnce() -> S) -> R
         (Err(failure), Ok(_)) => (None, Err(failure)),
         (expires_at, task) => (expires_at.ok().flatten(), task),
     };
-    let is = |shape| found.as_ref().is_ok_and(|found| found.shape == shape);
-    let of_protocol = is(Shape::Protocol);
-    let attempt = if of_protocol {
+    let is = |shape| sent.as_ref().is_ok_and(|sent| sent.shape == shape);
+    let attempt = if is(Shape::Protocol) {
         protocol::attempt(&document)
     } else {
-        dispatch::attempt(shown)
+        said(shown, "attempt").and_then(|attempt| dispatch::number(&attempt).ok())
     };
-    let path = found.as_ref().map_or("", |found| found.path);
+    let path = sent.as_ref().map_or("", |sent| sent.path);
     let task_id = called
         .filter(|id| id.len() <= LONGEST_NAME)
         .unwrap_or("unknown")
         .to_owned();
-    let of_action = is(Shape::Proposal)
-        || ["actionId", "action"]
-            .iter()
-            .any(|key| shown.get(key).is_some());
+    let has = |key: &str| shown.get(key).is_some();
+    let of_action = is(Shape::Proposal) || has("actionId") || has("action");
+    // The id of an action is the same in every request, so it names no delivery.
     let delivery = match called {
-        None => Delivery::Nameless,
-        // The id of an action is the same in every request, so it names no delivery.
-        Some(_) if of_action && !own("taskId") && !own("task_id") => Delivery::Nameless,
-        Some(_) => Delivery::Named,
+        Some(_) if !of_action || own("taskId") || own("task_id") => Delivery::Named,
+        _ => Delivery::Nameless,
     };
     Received {
         identity: around.identity,
@@ -190,15 +173,15 @@ fn names_fit(identity: &Identity, task_id: Option<&str>) -> Result<(), Failure> 
         ("request_id", identity.request_id.as_deref()),
         ("idempotency_key", identity.idempotency_key.as_deref()),
     ];
-    let mut lengths = names
-        .map(|(key, name)| (key, name.map_or(0, str::len)))
-        .into_iter();
-    match lengths.find(|(_, bytes)| *bytes > LONGEST_NAME) {
-        None => Ok(()),
-        Some((key, bytes)) => Err(shape(format!(
-            "`{key}` has {bytes} bytes, but can have at most {LONGEST_NAME}"
-        ))),
+    for (key, name) in names {
+        let bytes = name.map_or(0, str::len);
+        if bytes > LONGEST_NAME {
+            return Err(shape(format!(
+                "`{key}` has {bytes} bytes, but can have at most {LONGEST_NAME}"
+            )));
+        }
     }
+    Ok(())
 }
 
 /// The id of the task; without one, the id of the action or of the plan.
@@ -216,17 +199,6 @@ fn task_id(shown: &Value) -> Option<&str> {
         let content = shown.get("content").and_then(Value::as_object);
         plans::plan_id(content.or(shown.as_object())?)
     })
-}
-
-/// Checks `task_id` and `attempt` beside a plan. Both may be missing, but must be valid if they are given.
-fn named(found: &Found<'_>) -> Result<(), Failure> {
-    let text = |value: &Value| value.as_str().filter(|id| !id.is_empty()).map(|_| ());
-    let what = "a non-empty string";
-    optional(found.object, "task_id", what, text)?;
-    let what = "a whole number of 1 or more";
-    let number = |_: &Value| dispatch::attempt(found.value).map(|_| ());
-    optional(found.object, "attempt", what, number)?;
-    Ok(())
 }
 
 impl Received {
@@ -294,12 +266,11 @@ struct Around {
 
 /// The trace to which the task belongs. An invalid one is ignored, because it changes nothing that is performed.
 fn trace(document: &Value, notes: &mut Vec<String>) -> Option<Trace> {
-    let text = |path: &str| {
-        let said = at(document, path).filter(|said| !said.is_null())?;
-        Some(said.as_str().unwrap_or_default())
-    };
-    let state = text("metadata/tracestate");
-    Trace::read(text("metadata/traceparent")?, state, notes)
+    let [parent, state] = ["metadata/traceparent", "metadata/tracestate"].map(|path| {
+        let said = said(document, path)?;
+        Some(said.value.as_str().unwrap_or_default())
+    });
+    Trace::read(parent?, state, notes)
 }
 
 /// Reads the metadata and the inherited resources. Missing parts get defaults.
@@ -309,16 +280,10 @@ fn around(
     other: impl FnOnce() -> NamedSession,
 ) -> Around {
     let mut problem = None;
-    let mut text = |path: &str| match at(document, path) {
-        None | Some(Value::Null) => None,
-        Some(Value::String(text)) => Some(text.clone()),
-        Some(_) => {
-            let field = path.replace('/', ".");
-            problem = Some(shape(format!("`{field}` must be a string")));
-            None
-        }
+    let mut text = |path: &str| {
+        let text = said(document, path).map(|said| said.owned());
+        or_problem(text, &mut problem)
     };
-    let session = text("metadata/session_id").or(text("sessionId"));
     // Specification 001's name for the same thing is second.
     let request_id = text("metadata/request_id")
         .or(text("metadata/correlation_id"))
@@ -328,33 +293,25 @@ fn around(
         .or(text("dispatch/idempotency_key"))
         .or(text("idempotency_key"));
     let parent_message_id = text("message_id").or(text("envelope/envelope_id"));
-    let sequence = match at(document, "metadata/sequence_number") {
-        None | Some(Value::Null) => None,
-        Some(value) => {
-            let number = value.as_u64().filter(|number| *number < u64::MAX);
-            if number.is_none() {
-                let message = "`metadata.sequence_number` must be a whole number of 0 or more";
-                problem = Some(shape(message));
-            }
-            number
-        }
-    };
-    let unusable = session.as_deref().and_then(unusable);
-    let is_named = session.is_some();
-    let session = match session.filter(|_| unusable.is_none()) {
+    let sequence = said(document, "metadata/sequence_number").map(|said| {
+        let number = said.value.as_u64().filter(|number| *number < u64::MAX);
+        number.ok_or_else(|| said.must_be("a whole number of 0 or more"))
+    });
+    let sequence = or_problem(sequence, &mut problem);
+    let named = said(document, "metadata/session_id").or_else(|| said(document, "sessionId"));
+    let is_named = named.is_some();
+    let named = named.map(|said| {
+        let id = said.text()?;
+        unusable(id).map_or(Ok(id.to_owned()), |why| Err(said.wrong(why)))
+    });
+    let session = match or_problem(named, &mut problem) {
         Some(id) => NamedSession {
             id,
             from: SessionFrom::Caller,
         },
         None => other(),
     };
-    if let Some(why) = unusable {
-        let field = match at(document, "metadata/session_id") {
-            Some(Value::String(_)) => "metadata.session_id",
-            _ => "sessionId",
-        };
-        problem = Some(shape(format!("`{field}` {why}")));
-    } else if !is_named && session.from == SessionFrom::Run {
+    if !is_named && session.from == SessionFrom::Run {
         notes.push("The message names no session; oneact created one for this answer.".to_owned());
         if idempotency_key.is_some() {
             notes.push(
@@ -371,13 +328,12 @@ fn around(
         idempotency_key,
     };
     // A list that cannot be echoed makes the message unusable, because resources are never dropped (R-000-33).
-    let mut list = |key: &str| match at(document, "resources").and_then(|all| all.get(key)) {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(list)) => list.clone(),
-        Some(_) => {
-            problem = Some(shape(format!("`resources.{key}` must be an array")));
-            Vec::new()
-        }
+    let mut list = |key: &str| {
+        let list = said(document, &format!("resources/{key}")).map(|said| {
+            let list = said.value.as_array().cloned();
+            list.ok_or_else(|| said.must_be("an array"))
+        });
+        or_problem(list, &mut problem).unwrap_or_default()
     };
     let resources = Resources {
         source_refs: list("source_refs"),
@@ -389,6 +345,11 @@ fn around(
         resources,
         problem,
     }
+}
+
+/// What was read, if anything was. What is wrong with it becomes the problem of the message.
+fn or_problem<T>(read: Option<Result<T, Failure>>, problem: &mut Option<Failure>) -> Option<T> {
+    read?.map_err(|failure| *problem = Some(failure)).ok()
 }
 
 /// Why a session id cannot be used as the name of a directory in the store; `None` if it can.

@@ -50,15 +50,10 @@ pub enum JsonError {
 
 impl JsonError {
     pub fn fault(&self) -> Fault {
-        match self {
-            Self::TooManyValues => Fault::LimitExceeded,
-            Self::Empty
-            | Self::TooLarge
-            | Self::ByteOrderMark
-            | Self::NotUtf8 { .. }
-            | Self::ReservedKey
-            | Self::Several { .. }
-            | Self::Syntax { .. } => Fault::InvalidJson,
+        if *self == Self::TooManyValues {
+            Fault::LimitExceeded
+        } else {
+            Fault::InvalidJson
         }
     }
 }
@@ -97,14 +92,9 @@ pub fn parse(bytes: &[u8]) -> Result<Value, JsonError> {
 /// The error of a first document with something behind it.
 fn after(text: &str, error: &serde_json::Error) -> JsonError {
     let line = error.line();
-    let rest = text
-        .split_inclusive('\n')
-        .nth(line.saturating_sub(1))
-        .unwrap_or_default();
-    let rest = rest
-        .get(error.column().saturating_sub(1)..)
-        .unwrap_or_default();
-    if rest.starts_with('{') {
+    let within = text.split_inclusive('\n').nth(line.saturating_sub(1));
+    let rest = within.and_then(|line| line.get(error.column().saturating_sub(1)..));
+    if rest.is_some_and(|rest| rest.starts_with('{')) {
         return JsonError::Several { line };
     }
     syntax(error, usize::MAX)
@@ -124,10 +114,10 @@ fn syntax(error: &serde_json::Error, left: usize) -> JsonError {
 /// serde's message without the position at its end.
 fn problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(end) => text.get(..end).unwrap_or(&text).to_owned(),
-        None => text,
-    }
+    let problem = text.rsplit_once(" at line ");
+    problem
+        .map_or(text.as_str(), |(problem, _)| problem)
+        .to_owned()
 }
 
 /// Builds a [`Value`] at this depth, and refuses what [`serde_json::Value`] would accept.

@@ -12,7 +12,7 @@ use crate::{
         diff::{FileChange, FileDiff, Mode, read},
         patched,
     },
-    task::{ActionType, Bounds, Failure, Fault, RelPath},
+    task::{ActionType, Bounds, Failure, Fault, RelPath, few},
 };
 
 use super::{files::Root, hash::hash, limits::Limits, protected::Kept};
@@ -40,14 +40,14 @@ pub(crate) fn from_diff(diff: &[u8], rules: DiffRules, root: &Utf8Path) -> Resul
     }
     problems.sort_by_key(|problem| problem.line);
     if !problems.is_empty() {
-        return Err(refused(&problems));
+        let told = few(&problems, TOLD, "; ");
+        let message = format!("no plan can be made of the diff: {told}");
+        return Err(Failure::new(Fault::PlanInvalid, message));
     }
     let id = hash(diff);
-    let count = files.len();
-    let counted = if count == 1 {
-        "1 file"
-    } else {
-        &format!("{count} files")
+    let counted = match files.len() {
+        1 => "1 file",
+        count => &format!("{count} files"),
     };
     Ok(json!({
         "plan_id": format!("diff-{}", id.get(..12).unwrap_or_default()),
@@ -57,16 +57,6 @@ pub(crate) fn from_diff(diff: &[u8], rules: DiffRules, root: &Utf8Path) -> Resul
         "execution_instructions": {"stop_on_error": false},
         "action_plan": ordered(&actions),
     }))
-}
-
-fn refused(problems: &[DiffError]) -> Failure {
-    let told = problems.iter().take(TOLD).map(ToString::to_string);
-    let mut told: Vec<String> = told.collect();
-    if problems.len() > TOLD {
-        told.push(format!("and {} more", problems.len() - TOLD));
-    }
-    let message = format!("no plan can be made of the diff: {}", told.join("; "));
-    Failure::new(Fault::PlanInvalid, message)
 }
 
 /// The type of an action, its target and its operation.

@@ -2,9 +2,8 @@
 //! dependencies leave the choice (R-001-76, R-001-95). Without recursion: a long chain costs no stack.
 
 use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, HashMap},
-    fmt,
+    collections::{BTreeSet, HashMap},
+    fmt, iter,
 };
 
 use super::model::{Action, ActionId};
@@ -30,30 +29,32 @@ impl fmt::Display for Cycle {
 /// The indices of the actions in the order in which they are performed: every action after those that it depends
 /// on, otherwise as the plan lists them. Dependencies on unknown actions are ignored here; `read` reports them.
 pub(crate) fn order(actions: &[Action]) -> Result<Vec<usize>, Cycle> {
-    let waits = dependencies(actions);
-    let mut followers = vec![Vec::new(); actions.len()];
+    let ids = actions.iter().map(|action| &action.id);
+    let places: HashMap<&ActionId, usize> = ids.zip(0..).collect();
+    let needed = |id| places.get(id).copied();
+    let waits = actions
+        .iter()
+        .map(|action| action.depends_on.iter().filter_map(needed));
+    let waits: Vec<Vec<usize>> = waits.map(Iterator::collect).collect();
     let mut missing: Vec<usize> = waits.iter().map(Vec::len).collect();
+    let mut followers: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut ready = BTreeSet::new();
     for (place, needed) in waits.iter().enumerate() {
+        if needed.is_empty() {
+            ready.insert(place);
+        }
         for need in needed {
-            if let Some(list) = followers.get_mut(*need) {
-                list.push(place);
-            }
+            followers.entry(*need).or_default().push(place);
         }
     }
-    let mut ready: BinaryHeap<Reverse<usize>> = missing
-        .iter()
-        .enumerate()
-        .filter(|(_, missing)| **missing == 0)
-        .map(|(place, _)| Reverse(place))
-        .collect();
     let mut order = Vec::with_capacity(actions.len());
-    while let Some(Reverse(place)) = ready.pop() {
+    while let Some(place) = ready.pop_first() {
         order.push(place);
-        for follower in followers.get(place).into_iter().flatten() {
-            if let Some(missing) = missing.get_mut(*follower) {
+        for follower in followers.remove(&place).into_iter().flatten() {
+            if let Some(missing) = missing.get_mut(follower) {
                 *missing -= 1;
                 if *missing == 0 {
-                    ready.push(Reverse(*follower));
+                    ready.insert(follower);
                 }
             }
         }
@@ -65,39 +66,15 @@ pub(crate) fn order(actions: &[Action]) -> Result<Vec<usize>, Cycle> {
     }
 }
 
-/// For each action the places of those it depends on.
-fn dependencies(actions: &[Action]) -> Vec<Vec<usize>> {
-    let places: HashMap<&ActionId, usize> = actions
-        .iter()
-        .enumerate()
-        .map(|(place, action)| (&action.id, place))
-        .collect();
-    let known = |action: &Action| {
-        action
-            .depends_on
-            .iter()
-            .filter_map(|id| places.get(id).copied())
-            .collect()
-    };
-    actions.iter().map(known).collect()
-}
-
 /// Every remaining action waits for another remaining one, so following them leads into a cycle.
 fn cycle(actions: &[Action], waits: &[Vec<usize>], missing: &[usize]) -> Cycle {
     let stuck = |place: &usize| missing.get(*place).is_some_and(|missing| *missing > 0);
-    let mut seen: HashMap<usize, usize> = HashMap::new();
-    let mut way = Vec::new();
-    let mut next = (0..actions.len()).find(stuck);
-    while let Some(place) = next {
-        if let Some(start) = seen.insert(place, way.len()) {
-            way.drain(..start);
-            break;
-        }
-        way.push(place);
-        next = waits
-            .get(place)
-            .and_then(|needed| needed.iter().copied().find(stuck));
-    }
+    let next = |place: &usize| waits.get(*place)?.iter().copied().find(stuck);
+    // After so many steps, every further one is in the cycle.
+    let within = iter::successors((0..actions.len()).find(stuck), next).nth(actions.len());
+    let around = iter::successors(within.as_ref().and_then(next), next);
+    let mut way: Vec<usize> = around.take_while(|place| Some(*place) != within).collect();
+    way.extend(within);
     // The cycle begins with the action that the plan lists first.
     let first = way.iter().min().copied();
     let first = way.iter().position(|place| Some(*place) == first);

@@ -38,14 +38,16 @@ pub(crate) struct Limits {
 }
 
 /// `system_config.execution_constraints`, where it is given.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Constraints {
     pub(crate) max_files: Option<u64>,
     pub(crate) operations: Option<BTreeSet<ActionType>>,
     pub(crate) max_file_bytes: Option<u64>,
-    pub(crate) forbidden: Vec<String>,
-    pub(crate) protected: Vec<String>,
+    pub(crate) forbidden: Vec<PathPattern>,
+    pub(crate) protected: Vec<PathPattern>,
 }
+
+const CONSTRAINTS: &str = "system_config.execution_constraints";
 
 #[derive(Debug, Clone, Copy)]
 enum Source {
@@ -62,10 +64,10 @@ impl Display for Source {
             Self::Catalog => f.write_str(
                 "`file_plan` in the catalog, or by specification 001 where that is silent",
             ),
-            Self::Config(key) => write!(f, "`system_config.execution_constraints.{key}`"),
+            Self::Config(key) => write!(f, "`{CONSTRAINTS}.{key}`"),
             Self::ConfigDefault(key) => write!(
                 f,
-                "the default of `system_config.execution_constraints.{key}`, which the plan does not give"
+                "the default of `{CONSTRAINTS}.{key}`, which the plan does not give"
             ),
         }
     }
@@ -80,27 +82,25 @@ impl Limits {
         config: Option<&Constraints>,
         notes: &mut Vec<String>,
     ) -> Result<Limits, Failure> {
-        let (files, files_by) = tighter(
-            "max_files_modified",
-            bounds.max_files,
-            config,
-            |config| config.max_files,
-            10,
-            notes,
-        );
-        let (file_bytes, file_bytes_by) = tighter(
+        let none = Constraints::default();
+        let given = config.unwrap_or(&none);
+        let mut tighten = |key, bound, said, default| {
+            // The defaults hold only beside a configuration.
+            let default = config.map_or(u64::MAX, |_| default);
+            tighter(key, bound, said, default, notes)
+        };
+        let (files, files_by) =
+            tighten("max_files_modified", bounds.max_files, given.max_files, 10);
+        let (file_bytes, file_bytes_by) = tighten(
             "max_file_size_bytes",
             bounds.max_file_bytes,
-            config,
-            |config| config.max_file_bytes,
+            given.max_file_bytes,
             10 * MIB,
-            notes,
         );
         let (operations, operations_by) = operations(&bounds.operations, config, notes);
-        let configured = (
-            patterns("forbidden_patterns", config, |config| &config.forbidden)?,
-            patterns("protected_files", config, |config| &config.protected)?,
-        );
+        let (forbidden, protected) = (&given.forbidden, &given.protected);
+        let protected = Protected::with(kept, &bounds.protection, forbidden, protected)
+            .map_err(|problem| Failure::new(Fault::PlanInvalid, problem));
         let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
         Ok(Self {
             operations,
@@ -108,8 +108,7 @@ impl Limits {
             max_file_bytes: file_bytes,
             max_backup_bytes: bounds.max_backup_bytes,
             max_concurrency: count(bounds.max_concurrency),
-            protected: Protected::with(kept, &bounds.protection, configured)
-                .map_err(|problem| Failure::new(Fault::PlanInvalid, problem))?,
+            protected: protected?,
             operations_by,
             files_by,
             file_bytes_by,
@@ -137,65 +136,48 @@ fn operations(
     let Some(config) = config else {
         return (bound.clone(), Source::Catalog);
     };
-    let (said, by) = if let Some(said) = &config.operations {
-        (said.clone(), Source::Config(KEY))
-    } else {
+    let Some(said) = &config.operations else {
         notes.push(format!(
-            "`system_config.execution_constraints` gives no `{KEY}`; its default applies: FILE_MODIFY alone"
+            "`{CONSTRAINTS}` gives no `{KEY}`; its default applies: FILE_MODIFY alone"
         ));
         let default = BTreeSet::from([ActionType::FileModify]);
-        (default, Source::ConfigDefault(KEY))
+        return (&default & bound, Source::ConfigDefault(KEY));
     };
-    let beyond = said.difference(bound).map(|operation| operation.name());
+    let beyond = (said - bound).into_iter().map(ActionType::name);
     let beyond: Vec<&str> = beyond.collect();
-    if config.operations.is_some() && !beyond.is_empty() {
+    if !beyond.is_empty() {
         notes.push(format!(
-            "`system_config.execution_constraints.{KEY}` names {}, which the catalog entry does not \
-             allow; the tighter limit applies",
+            "`{CONSTRAINTS}.{KEY}` names {}, which the catalog entry does not allow; the tighter limit applies",
             beyond.join(", ")
         ));
     }
-    (said.intersection(bound).copied().collect(), by)
+    (said & bound, Source::Config(KEY))
 }
 
 /// The tighter of a bound and the value of the configuration, or its default if the key is absent.
 fn tighter(
     key: &'static str,
     bound: u64,
-    config: Option<&Constraints>,
-    said: fn(&Constraints) -> Option<u64>,
+    said: Option<u64>,
     default: u64,
     notes: &mut Vec<String>,
 ) -> (u64, Source) {
-    match config.map(said) {
-        Some(Some(said)) if said > bound => {
+    match said {
+        Some(said) if said > bound => {
             notes.push(format!(
-                "`system_config.execution_constraints.{key}` is {said}, and the bound is {bound}; the tighter limit applies"
+                "`{CONSTRAINTS}.{key}` is {said}, and the bound is {bound}; the tighter limit applies"
             ));
             (bound, Source::Catalog)
         }
-        Some(Some(said)) => (said, Source::Config(key)),
-        Some(None) if default < bound => {
+        Some(said) => (said, Source::Config(key)),
+        None if default < bound => {
             notes.push(format!(
-                "`system_config.execution_constraints` gives no `{key}`; its default applies: {default}"
+                "`{CONSTRAINTS}` gives no `{key}`; its default applies: {default}"
             ));
             (default, Source::ConfigDefault(key))
         }
-        _ => (bound, Source::Catalog),
+        None => (bound, Source::Catalog),
     }
-}
-
-fn patterns(
-    key: &'static str,
-    config: Option<&Constraints>,
-    of: fn(&Constraints) -> &[String],
-) -> Result<Vec<PathPattern>, Failure> {
-    let texts = config.map_or(&[] as &[_], of);
-    let parsed = texts.iter().map(|text| PathPattern::parse(text));
-    parsed.collect::<Result<_, _>>().map_err(|problem| {
-        let message = format!("`system_config.execution_constraints.{key}`: {problem}");
-        Failure::new(Fault::PlanInvalid, message)
-    })
 }
 
 impl Limits {
@@ -260,7 +242,7 @@ impl Limits {
             }
             Class::Forbidden => {
                 let message = format!(
-                    "`{path}` matches `{pattern}` of `system_config.execution_constraints.forbidden_patterns`; \
+                    "`{path}` matches `{pattern}` of `{CONSTRAINTS}.forbidden_patterns`; \
                      no plan under this configuration may touch it"
                 );
                 return Err(Failure::new(Fault::OperationNotAllowed, message));
@@ -284,15 +266,10 @@ impl Limits {
         if self.operations.contains(&operation) {
             return Ok(());
         }
-        let allowed: Vec<&str> = self
-            .operations
-            .iter()
-            .map(|operation| operation.name())
-            .collect();
-        let allowed = if allowed.is_empty() {
-            "nothing".to_owned()
-        } else {
-            allowed.join(", ")
+        let allowed = self.operations.iter().map(|operation| operation.name());
+        let allowed = match allowed.collect::<Vec<_>>().as_slice() {
+            [] => "nothing".to_owned(),
+            allowed => allowed.join(", "),
         };
         let message = format!(
             "{operation} is not allowed; allowed is {allowed}, by {}",

@@ -23,43 +23,32 @@ pub(crate) enum Class {
     Configured,
 }
 
-use Class::{AgentSystem, Critical, Important};
+/// What oneact itself writes, in every directory, since every directory can be a root: its ledger and locks, and the
+/// records of what plans did.
+const OWN: (Class, &str) = (
+    Class::Own,
+    "**/.oneact/** **/agent_outputs/reports/** **/agent_logs/executor/**",
+);
 
-/// 001 §9.1 (R-001-154 … R-001-156), the file that says what oneact may do, and what other programs run.
-const BUILT_IN: [(&str, Class); 24] = [
-    (".git/**", Critical),
-    (".env", Critical),
-    (".env.*", Critical),
-    ("credentials.json", Critical),
-    ("secrets.*", Critical),
-    ("requirements.txt", Important),
-    ("pyproject.toml", Important),
-    ("setup.py", Important),
-    (".pre-commit-config.yaml", Important),
-    ("agent/agent_rules.md", AgentSystem),
-    ("agent_inspector/agent_inspector.md", AgentSystem),
-    ("agent_executor/agent_executor.md", AgentSystem),
-    ("catalog.toml", AgentSystem),
-    ("**/.github/workflows/**", Class::Executes),
-    (".gitlab-ci.yml", Class::Executes),
-    (".husky/**", Class::Executes),
-    (".githooks/**", Class::Executes),
-    (".envrc", Class::Executes),
-    ("**/.vscode/tasks.json", Class::Executes),
-    (".mcp.json", Class::Executes),
-    (".claude/**", Class::Executes),
-    (".cursor/**", Class::Executes),
-    (".ssh/**", Class::Executes),
-    (".gitmodules", Class::Executes),
-];
-
-/// What oneact itself writes: its ledger and locks, and the records of what plans did. In every directory,
-/// since every directory can be a root.
-const OWN: [(&str, Class); 3] = [
-    ("**/.oneact/**", Class::Own),
-    ("**/agent_outputs/reports/**", Class::Own),
-    ("**/agent_logs/executor/**", Class::Own),
-];
+/// 001 §9.1 (R-001-154 … R-001-156), with the file that says what oneact may do.
+const CRITICAL: (Class, &str) = (
+    Class::Critical,
+    ".git/** .env .env.* credentials.json secrets.*",
+);
+const IMPORTANT: (Class, &str) = (
+    Class::Important,
+    "requirements.txt pyproject.toml setup.py .pre-commit-config.yaml",
+);
+const AGENT_SYSTEM: (Class, &str) = (
+    Class::AgentSystem,
+    "agent/agent_rules.md agent_inspector/agent_inspector.md agent_executor/agent_executor.md catalog.toml",
+);
+/// What other programs run.
+const EXECUTES: (Class, &str) = (
+    Class::Executes,
+    "**/.github/workflows/** .gitlab-ci.yml .husky/** .githooks/** .envrc **/.vscode/tasks.json .mcp.json .claude/** \
+     .cursor/** .ssh/** .gitmodules",
+);
 
 /// Which files a plan may not touch.
 #[derive(Debug)]
@@ -89,40 +78,42 @@ impl Protected {
     pub(crate) fn with(
         kept: &Kept,
         rules: &ProtectionRules,
-        (forbidden, protected): (Vec<PathPattern>, Vec<PathPattern>),
+        forbidden: &[PathPattern],
+        protected: &[PathPattern],
     ) -> Result<Self, String> {
-        let built_in = |rows: &[(&str, Class)]| -> Result<Vec<_>, String> {
-            let parsed = rows
-                .iter()
-                .map(|(text, class)| Ok((PathPattern::parse(text)?, *class)));
-            parsed.collect()
+        let built_in = |(class, texts): (Class, &str)| {
+            let parsed = texts.split(' ').map(PathPattern::parse);
+            let parsed = parsed.map(|pattern| Ok((pattern?, class)));
+            parsed.collect::<Result<Vec<_>, String>>()
         };
-        let of = |patterns: &[PathPattern], class| -> Vec<_> {
-            patterns
-                .iter()
-                .map(|pattern| (pattern.clone(), class))
-                .collect()
+        let of = |patterns: &[PathPattern], class| {
+            let patterns = patterns.iter().cloned();
+            patterns.map(|pattern| (pattern, class)).collect()
         };
         let executes = rules.executes.as_ref();
-        let added = executes.map_or(&[] as &[_], |executes| &executes.class.paths);
-        let mut all = built_in(&OWN)?;
-        all.extend(of(&forbidden, Class::Forbidden));
-        all.extend(built_in(&BUILT_IN)?);
-        all.extend(of(&rules.critical.paths, Critical));
-        all.extend(of(&rules.important.paths, Important));
-        all.extend(of(&rules.agent_system.paths, AgentSystem));
-        all.extend(of(added, Class::Executes));
-        all.extend(of(&protected, Class::Configured));
+        let added = executes.map_or(&[][..], |executes| &executes.class.paths);
+        let all = [
+            built_in(OWN)?,
+            of(forbidden, Class::Forbidden),
+            built_in(CRITICAL)?,
+            built_in(IMPORTANT)?,
+            built_in(AGENT_SYSTEM)?,
+            built_in(EXECUTES)?,
+            of(&rules.critical.paths, Class::Critical),
+            of(&rules.important.paths, Class::Important),
+            of(&rules.agent_system.paths, Class::AgentSystem),
+            of(added, Class::Executes),
+            of(protected, Class::Configured),
+        ]
+        .concat();
         let except = executes.map(|Executes { except, .. }| -> Result<_, String> {
             let spelled: Result<Vec<_>, _> = except.iter().map(PathPattern::spelled).collect();
             set(spelled?.iter().flatten())
         });
+        let text = |(pattern, class): &(PathPattern, Class)| (pattern.text().to_owned(), *class);
         Ok(Self {
             globs: set(all.iter().flat_map(|(pattern, _)| pattern.globs()))?,
-            patterns: all
-                .into_iter()
-                .map(|(pattern, class)| (pattern.text().to_owned(), class))
-                .collect(),
+            patterns: all.iter().map(text).collect(),
             except: except.transpose()?,
             kept: kept.clone(),
         })

@@ -6,8 +6,7 @@ use super::{
     Desk,
     at::At,
     engine::REPORTS,
-    model::ActionId,
-    read::PlanError,
+    read::{Named, PlanError},
     record::{ActionEnd, Jail, Story, Trouble, Verdict, uuid_v4},
     refused, report,
 };
@@ -18,31 +17,31 @@ pub(crate) fn unread(error: &PlanError, desk: Desk<'_>) -> Outcome {
         return refused(error.failure());
     };
     let now = desk.host.now();
-    let problems = || error.problems.iter();
-    let verdict = |id: &ActionId| {
-        let problem = problems().find(|problem| problem.subject.action.as_ref() == Some(id));
-        let subject = problem.map(|problem| problem.subject.clone());
-        let subject = subject.unwrap_or_default();
+    let problem = |action: Option<usize>| {
+        let problems = error.problems.iter();
+        problems.filter(move |problem| problem.action == action)
+    };
+    let verdict = |(at, named): (usize, &Named)| {
+        let failed = problem(Some(at)).next().map(|it| it.failure.clone());
         let untried = || ActionEnd::Skipped("Not tried: the plan was rejected".to_owned());
         Verdict {
-            action: id.clone(),
-            action_type: subject.operation,
-            target: subject.target,
+            action: named.id.clone(),
+            action_type: named.operation,
+            target: named.target.clone(),
             began: At::from(&now),
             ended: At::from(&now),
-            end: problem.map_or_else(untried, |it| ActionEnd::Failed(it.failure.clone())),
+            end: failed.map_or_else(untried, ActionEnd::Failed),
         }
     };
-    let troubles = problems().filter(|problem| problem.subject.action.is_none());
-    let troubles = troubles.map(|problem| Trouble {
+    let troubles = problem(None).map(|problem| Trouble {
         at: At::from(&now),
         failure: problem.failure.clone(),
     });
-    let actions = error.actions.iter().map(|id| (id.clone(), Vec::new()));
+    let actions = error.actions.iter().map(|it| (it.id.clone(), Vec::new()));
     let plan_id = error.plan_id.clone().unwrap_or_default();
     let run = desk.run(plan_id, directory, actions);
     let mut story = Story::begun(run, Jail::Unavailable);
-    story.end.verdicts = error.actions.iter().map(verdict).collect();
+    story.end.verdicts = error.actions.iter().enumerate().map(verdict).collect();
     story.end.troubles = troubles.collect();
     let mut ids = || uuid_v4(desk.host.random_bytes());
     let (mut report, _) = report::execution(&story, &mut ids);

@@ -19,6 +19,8 @@ use jsonschema::{
 };
 use serde_json::{Map, Value, json};
 
+use super::few;
+
 /// The memory of a compiled pattern of a server, in bytes. A pattern of a few bytes can need any amount.
 const PATTERN_BYTES: usize = 1 << 20;
 /// A schema with more constraints that cannot be read is refused.
@@ -55,11 +57,7 @@ pub(crate) struct Readable {
 impl Readable {
     /// A sentence for `audit.compliance_notes` if constraints are left to the server. `schema` names the schema.
     pub(crate) fn note(&self, schema: &str) -> Option<String> {
-        let named = self.left.get(..NAMED).unwrap_or(&self.left).join(", ");
-        let more = match self.left.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
+        let named = few(&self.left, NAMED, ", ");
         (!named.is_empty()).then(|| {
             let too = if self.is_weaker {
                 ", so are `not`, `if`, `contains`, `unevaluated…` and that only one schema of `oneOf` fits,"
@@ -67,7 +65,7 @@ impl Readable {
                 ","
             };
             format!(
-                "The {schema} has constraints that oneact cannot read: {named}{more}. They are left to the server{too} and the \
+                "The {schema} has constraints that oneact cannot read: {named}. They are left to the server{too} and the \
                  rest was checked."
             )
         })

@@ -124,12 +124,12 @@ fn whatever_comes_on_stdin_is_answered_by_one_envelope() {
         (
             "a huge number",
             id(&"9".repeat(100_000)),
-            "`task_id` must be a non-empty string",
+            "`task_id` must be a non-empty text",
         ),
         (
             "a huge exponent",
             id("1e999999999"),
-            "`task_id` must be a non-empty string",
+            "`task_id` must be a non-empty text",
         ),
         ("two documents", b"{}{}".to_vec(), "several JSON documents"),
         ("a number", b"42".to_vec(), "must be an object"),
@@ -139,7 +139,7 @@ fn whatever_comes_on_stdin_is_answered_by_one_envelope() {
         (
             "no text as id",
             id("7"),
-            "`task_id` must be a non-empty string",
+            "`task_id` must be a non-empty text",
         ),
         (
             "no array as ids",

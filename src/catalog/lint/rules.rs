@@ -9,14 +9,13 @@ use crate::{
     catalog::{
         code::Code,
         compile::{Capability, Gated},
-        document::nearest,
         entry::{Entry, ResultKind},
         listing::{Audience, Listed},
         raw::{Described, HasSchema},
         schema::{Schema, Values},
         workflow::Workflow,
     },
-    task::{Assessment, CallContext, Failure, Fault, Risk, When, assess, visible},
+    task::{Assessment, CallContext, Failure, Fault, Risk, When, assess, hint, visible},
 };
 
 /// An entry that compiles, and what surrounds it.
@@ -199,8 +198,7 @@ fn parameters(subject: &Subject<'_>) -> Vec<String> {
     let named = named.chain(of_extract.map(|name| ("extract", name)));
     let strange = named.filter(|(_, name)| !known.contains(name));
     let text = |(key, name): (&str, &str)| {
-        let near = nearest(name, known.iter().copied());
-        let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let near = hint(name, known.iter().copied());
         format!("`{key}` names `{name}`, which is not a parameter of the schema{near}")
     };
     strange.map(text).collect()

@@ -3,12 +3,14 @@
 use serde_json::Value;
 
 use super::{Given, Whence, WorkflowStep};
-use crate::catalog::{
-    bind::{Form, pointer},
-    document::nearest,
-    entry::{Entry, ResultKind},
-    raw::RawStep,
-    schema::Schema,
+use crate::{
+    catalog::{
+        bind::{Form, pointer},
+        entry::{Entry, ResultKind},
+        raw::RawStep,
+        schema::Schema,
+    },
+    task::hint,
 };
 
 /// What a step can refer to: the parameters of the workflow, and the earlier steps.
@@ -45,9 +47,7 @@ impl Earlier<'_> {
         if let Some(schema) = &entry.schema {
             let known: Vec<&str> = schema.properties().map(String::as_str).collect();
             if let Some(name) = with.keys().find(|name| !known.contains(&name.as_str())) {
-                let near = nearest(name, known.iter().copied());
-                let near =
-                    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+                let near = hint(name, known.iter().copied());
                 return Err(format!(
                     "sets `{name}`, which is no parameter of {run}{near}"
                 ));
@@ -151,8 +151,7 @@ impl Earlier<'_> {
         let parameters = self.schema.properties().map(String::as_str);
         let steps = self.steps.iter().map(|step| step.id.as_str());
         let known: Vec<&str> = parameters.chain(steps).collect();
-        let near = nearest(name, known.iter().copied());
-        let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let near = hint(name, known.iter().copied());
         format!("but `{name}` is neither an earlier step nor a parameter of a workflow{near}")
     }
 }

@@ -7,10 +7,9 @@ use camino::Utf8Path;
 use serde_json::{Map, Value};
 
 use crate::{
-    catalog::nearest,
     envelope::{self, JsonError, MAX_BYTES},
     host,
-    task::{Failure, Fault},
+    task::{Failure, Fault, nearest},
 };
 
 /// One argument, not yet typed.

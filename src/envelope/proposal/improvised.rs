@@ -1,116 +1,83 @@
 //! The proposal of an improvised action: its steps, or the limits of a grant (R-003-06, C-31).
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::task::{
-    CapabilityTask, Declared, DeclaredStep, Failure, Fault, Grant, IMPROVISED, Improvised, NamedAs,
-    Risk, Task, duration,
+    CapabilityTask, Declared, DeclaredStep, Failure, Fault, Found, Grant, IMPROVISED, Improvised,
+    NamedAs, Risk, Task, duration,
 };
 
-use super::{
-    super::fields::{optional, optional_text, required_text, shape},
-    of_one,
-};
+use super::of_one;
 
 pub(super) fn read(
-    proposal: &Map<String, Value>,
+    proposal: &Found<'_>,
     stated: Risk,
     notes: &mut Vec<String>,
 ) -> Result<Task, Failure> {
-    let objects = |value: &'_ Value| {
-        let objects = value
-            .as_array()?
-            .iter()
-            .map(|each| each.as_object().cloned());
-        objects.collect::<Option<Vec<_>>>()
-    };
-    let steps = optional(proposal, "steps", "an array of objects", objects)?;
-    let limits = optional(proposal, "grant", "an object", Value::as_object)?;
-    let name = optional_text(proposal, "name")?;
-    let summary = required_text(proposal, "plan_summary")?;
-    match (steps, limits) {
+    let name = proposal.optional("name", Found::owned)?;
+    let summary = proposal.required("plan_summary", Found::name)?.to_owned();
+    let steps = proposal.optional("steps", declared)?;
+    let steps = match (steps, proposal.optional("grant", grant)?) {
+        (Some(steps), None) => steps,
         (Some(_), Some(_)) => {
             let message = "the proposal has `steps` and a `grant`; leave one of the two out";
-            Err(Failure::new(Fault::KindRule, message))
+            return Err(Failure::new(Fault::KindRule, message));
         }
-        (None, limits) => Ok(Task::Improvised(Improvised {
-            name,
-            summary,
-            stated,
-            salt: optional_text(proposal, "salt")?,
-            grant: grant(limits.unwrap_or(&Map::new()))?,
-        })),
-        (Some(steps), None) => {
-            let steps = declared(&steps)?;
-            let told = steps.iter().map(
-                |step| json!({"id": step.id, "name": step.entry, "parameters": step.parameters}),
-            );
-            let parameters = json!({"plan_summary": summary, "steps": told.collect::<Value>()});
-            let called = name.as_deref().unwrap_or(IMPROVISED);
-            let task = of_one(proposal, called, IMPROVISED, parameters, notes)?;
-            Ok(Task::Capabilities(Box::new(CapabilityTask {
-                named_as: NamedAs::Declared(Declared { name, steps }),
+        (None, _) => {
+            return Ok(Task::Improvised(Improvised {
+                name,
+                summary,
                 stated,
-                ..task
-            })))
+                salt: proposal.optional("salt", Found::owned)?,
+                grant: proposal.required("grant", grant)?,
+            }));
         }
-    }
+    };
+    let told = steps
+        .iter()
+        .map(|step| json!({"id": step.id, "name": step.entry, "parameters": step.parameters}));
+    let parameters = json!({"plan_summary": summary, "steps": told.collect::<Value>()});
+    let called = name.as_deref().unwrap_or(IMPROVISED);
+    let task = of_one(proposal, called, IMPROVISED, parameters, notes)?;
+    Ok(Task::Capabilities(Box::new(CapabilityTask {
+        named_as: NamedAs::Declared(Declared { name, steps }),
+        stated,
+        ..task
+    })))
 }
 
 /// The declared steps. A step without an `id` is called by its position: `step_1`.
-fn declared(steps: &[Map<String, Value>]) -> Result<Vec<DeclaredStep>, Failure> {
-    if steps.len() > Declared::MOST {
-        let message = format!(
-            "`steps` has {} steps, but can have at most {}",
-            steps.len(),
-            Declared::MOST
-        );
+fn declared(found: &Found<'_>) -> Result<Vec<DeclaredStep>, Failure> {
+    let steps = found.list()?;
+    let (count, most) = (steps.len(), Declared::MOST);
+    if count > most {
+        let message = format!("`steps` has {count} steps, but can have at most {most}");
         return Err(Failure::new(Fault::LimitExceeded, message));
     }
-    let step = |(at, step): (usize, &Map<String, Value>)| {
-        let within = |failure: Failure| shape(format!("`steps[{at}]`: {}", failure.message));
-        if let Some(key) = step.keys().find(|key| !OF_STEP.contains(&key.as_str())) {
-            return Err(shape(format!(
-                "`steps[{at}]` has the unknown key `{key}`; its keys are `id`, `name` and `parameters`"
-            )));
-        }
-        let parameters = optional(step, "parameters", "an object", Value::as_object);
+    let step = |(at, step): (usize, &Found<'_>)| {
+        step.only(&["id", "name", "parameters"])?;
+        let id = step.optional("id", Found::owned)?;
+        let parameters = step.optional("parameters", Found::object)?;
         Ok(DeclaredStep {
-            id: optional_text(step, "id")
-                .map_err(within)?
-                .unwrap_or_else(|| format!("step_{}", at + 1)),
-            entry: required_text(step, "name").map_err(within)?,
-            parameters: parameters.map_err(within)?.cloned().unwrap_or_default(),
+            id: id.unwrap_or_else(|| format!("step_{}", at + 1)),
+            entry: step.required("name", Found::name)?.to_owned(),
+            parameters: parameters.cloned().unwrap_or_default(),
         })
     };
     steps.iter().enumerate().map(step).collect()
 }
 
-const OF_STEP: [&str; 3] = ["id", "name", "parameters"];
-
-const KEYS: [&str; 3] = ["entries", "max_calls", "for"];
-
-fn grant(limits: &Map<String, Value>) -> Result<Grant, Failure> {
-    if let Some(key) = limits.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        let message = format!(
-            "`grant` has the unknown key `{key}`; its keys are `entries`, `max_calls` and `for`"
-        );
-        return Err(shape(message));
-    }
-    let wrong = |key: &str, what: &str| shape(format!("`grant.{key}` must be {what}"));
+fn grant(limits: &Found<'_>) -> Result<Grant, Failure> {
+    limits.only(&["entries", "max_calls", "for"])?;
     let limit = |what: String| Failure::new(Fault::LimitExceeded, format!("`grant.{what}"));
-    let ids = |value: &Value| -> Option<BTreeSet<String>> {
-        let ids = value.as_array()?.iter();
-        ids.map(|id| id.as_str().filter(|id| !id.is_empty()).map(str::to_owned))
-            .collect()
-    };
-    let entries = limits
-        .get("entries")
-        .and_then(ids)
-        .filter(|ids| !ids.is_empty());
-    let entries = entries.ok_or_else(|| wrong("entries", "an array of ids of the catalog"))?;
+    let entries = limits.required("entries", |found| {
+        let ids = found.each(|id| id.name().map(str::to_owned))?;
+        let ids: BTreeSet<String> = ids.into_iter().collect();
+        let wrong = || found.must_be("an array of ids of the catalog");
+        (!ids.is_empty()).then_some(ids).ok_or_else(wrong)
+    })?;
     let bytes: usize = entries.iter().map(String::len).sum();
     if entries.len() > Grant::MOST_ENTRIES || bytes > Grant::MOST_BYTES {
         return Err(limit(format!(
@@ -120,9 +87,7 @@ fn grant(limits: &Map<String, Value>) -> Result<Grant, Failure> {
             Grant::MOST_BYTES
         )));
     }
-    let calls = limits.get("max_calls").and_then(Value::as_u64);
-    let calls = calls.filter(|calls| *calls > 0);
-    let calls = calls.ok_or_else(|| wrong("max_calls", "a whole number of 1 or more"))?;
+    let calls = limits.required("max_calls", Found::whole)?;
     let max_calls = u32::try_from(calls).unwrap_or(u32::MAX);
     if max_calls > Grant::MOST_CALLS {
         let most = Grant::MOST_CALLS;
@@ -130,14 +95,16 @@ fn grant(limits: &Map<String, Value>) -> Result<Grant, Failure> {
             "max_calls` is {calls}, but can be at most {most}"
         )));
     }
-    let text = limits.get("for").and_then(Value::as_str);
-    let text = text.ok_or_else(|| wrong("for", "a duration, e.g. \"30m\""))?;
-    let lasts: Duration = duration(text).map_err(|why| shape(format!("`grant.for`: {why}")))?;
-    if lasts > Grant::LONGEST {
-        return Err(limit(format!(
-            "for` is {text:?}, but can be at most one hour (\"1h\")"
-        )));
-    }
+    let lasts = limits.required("for", |found| {
+        let text = found.value.as_str();
+        let text = text.ok_or_else(|| found.must_be("a duration, e.g. \"30m\""))?;
+        match found.fits(duration(text))? {
+            lasts if lasts <= Grant::LONGEST => Ok(lasts),
+            _ => Err(limit(format!(
+                "for` is {text:?}, but can be at most one hour (\"1h\")"
+            ))),
+        }
+    })?;
     Ok(Grant {
         entries,
         max_calls,
@@ -147,16 +114,20 @@ fn grant(limits: &Map<String, Value>) -> Result<Grant, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde_json::json;
 
     use super::*;
+    use crate::envelope::fields::found;
 
     fn told(change: impl FnOnce(&mut Value)) -> Result<Task, Failure> {
         let mut proposal = json!({
             "plan_summary": "Tidy up", "grant": {"entries": ["b", "a", "b"], "max_calls": 5, "for": "60m"},
         });
         change(&mut proposal);
-        read(proposal.as_object().unwrap(), Risk::Low, &mut Vec::new())
+        let proposal = found("", &proposal);
+        read(&proposal, Risk::Low, &mut Vec::new())
     }
 
     fn improvised(task: Task) -> Improvised {
@@ -198,19 +169,23 @@ mod tests {
             (
                 json!([{"name": ""}]),
                 Fault::InvalidShape,
-                "`steps[0]`: `name`",
+                "`steps[0].name` must be a non-empty text",
             ),
             (
                 json!([{"id": "x"}]),
                 Fault::InvalidShape,
-                "`name` is missing",
+                "`steps[0].name` is missing",
             ),
             (
                 json!([{"name": "a"}, {"name": "b", "parameters": []}]),
                 Fault::InvalidShape,
-                "`steps[1]`: `parameters`",
+                "`steps[1].parameters` must be an object",
             ),
-            (json!([{"name": "a", "id": 1}]), Fault::InvalidShape, "`id`"),
+            (
+                json!([{"name": "a", "id": 1}]),
+                Fault::InvalidShape,
+                "`steps[0].id`",
+            ),
             (
                 json!([{"name": "a", "depends_on": []}]),
                 Fault::InvalidShape,

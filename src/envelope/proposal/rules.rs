@@ -1,34 +1,21 @@
 //! The table of kinds and fields (003, "The four kinds"): what a proposal of a kind must have, may have and must not
-//! have. A field without a row is refused.
+//! have.
 
 use serde_json::{Map, Value};
 
 use crate::task::{Failure, Fault, Kind};
 
-use super::super::fields::OF_PROPOSAL;
-
+/// The rule of a kind for a field, and what to do if a proposal breaks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
-    Required,
+    Required(&'static str),
     /// Required, unless that other field is given.
-    RequiredWithout(&'static str),
+    RequiredWithout(&'static str, &'static str),
     Allowed,
-    Forbidden,
+    Forbidden(&'static str),
 }
 
 use Rule::{Allowed, Forbidden, Required, RequiredWithout};
-
-/// The rule of some kinds for one field, and what to do if a proposal breaks it.
-#[derive(Debug)]
-struct Row(&'static [Kind], &'static str, Rule, &'static str);
-
-const EVERY: &[Kind] = &Kind::ALL;
-const STANDARD: &[Kind] = &[Kind::Standard];
-const IMPROVISED: &[Kind] = &[Kind::Improvised];
-const SUGGESTION: &[Kind] = &[Kind::Suggestion];
-const CLARIFICATION: &[Kind] = &[Kind::Clarification];
-const ALL_BUT_SUGGESTION: &[Kind] = &[Kind::Standard, Kind::Improvised, Kind::Clarification];
-const NO_QUESTION: &[Kind] = &[Kind::Standard, Kind::Improvised, Kind::Suggestion];
 
 const NAME: &str = "add `name`, the id of a standard action of the catalog";
 const ONE_ACTION: &str =
@@ -47,88 +34,61 @@ const MISSING: &str = "add `blocked_on`, which says exactly what is missing";
 const NOTHING: &str =
     "a clarification is never performed; if it is known what to do, send kind `standard`";
 
+/// Each field with its rules, in the order of [`Kind::ALL`].
 #[rustfmt::skip]
-const RULES: &[Row] = &[
-    Row(STANDARD,           "name",             Required,                        NAME),
-    Row(IMPROVISED,         "name",             Allowed,                         ""),
-    Row(SUGGESTION,         "name",             Forbidden,                       ADVICE),
-    Row(CLARIFICATION,      "name",             Forbidden,                       NOTHING),
-    Row(STANDARD,           "parameters_json",  Allowed,                         ""),
-    Row(IMPROVISED,         "parameters_json",  Forbidden,                       OF_STEPS),
-    Row(SUGGESTION,         "parameters_json",  Forbidden,                       ADVICE),
-    Row(CLARIFICATION,      "parameters_json",  Forbidden,                       NOTHING),
-    Row(STANDARD,           "parameters",       Allowed,                         ""),
-    Row(IMPROVISED,         "parameters",       Forbidden,                       OF_STEPS),
-    Row(SUGGESTION,         "parameters",       Forbidden,                       ADVICE),
-    Row(CLARIFICATION,      "parameters",       Forbidden,                       NOTHING),
-    Row(STANDARD,           "task_plan",        Allowed,                         ""),
-    Row(IMPROVISED,         "task_plan",        Forbidden,                       PLAN_ALONE),
-    Row(SUGGESTION,         "task_plan",        Forbidden,                       ADVICE),
-    Row(CLARIFICATION,      "task_plan",        Forbidden,                       NOTHING),
-    Row(ALL_BUT_SUGGESTION, "title",            Allowed,                         ""),
-    Row(SUGGESTION,         "title",            RequiredWithout("plan_summary"), CARD),
-    Row(IMPROVISED,         "plan_summary",     Required,                        SUMMARY),
-    Row(STANDARD,           "plan_summary",     Allowed,                         ""),
-    Row(SUGGESTION,         "plan_summary",     Allowed,                         ""),
-    Row(CLARIFICATION,      "plan_summary",     Allowed,                         ""),
-    Row(EVERY,              "rationale",        Allowed,                         ""),
-    Row(EVERY,              "confidence",       Allowed,                         ""),
-    Row(NO_QUESTION,        "blocked_on",       Forbidden,                       QUESTION),
-    Row(CLARIFICATION,      "blocked_on",       Required,                        MISSING),
-    Row(EVERY,              "irreversibility",  Allowed,                         ""),
-    Row(EVERY,              "regret_potential", Allowed,                         ""),
-    Row(EVERY,              "risk_amplifier",   Allowed,                         ""),
-    Row(STANDARD,           "steps",            Forbidden,                       ONE_ACTION),
-    Row(IMPROVISED,         "steps",            RequiredWithout("grant"),        STEPS),
-    Row(SUGGESTION,         "steps",            Forbidden,                       ADVICE),
-    Row(CLARIFICATION,      "steps",            Forbidden,                       NOTHING),
-    Row(STANDARD,           "grant",            Forbidden,                       ONE_ACTION),
-    Row(IMPROVISED,         "grant",            Allowed,                         ""),
-    Row(SUGGESTION,         "grant",            Forbidden,                       ADVICE),
-    Row(CLARIFICATION,      "grant",            Forbidden,                       NOTHING),
-    Row(EVERY,              "clarifies",        Allowed,                         ""),
-    Row(STANDARD,           "under",            Allowed,                         ""),
-    Row(IMPROVISED,         "under",            Forbidden,                       OF_CALLS),
-    Row(SUGGESTION,         "under",            Forbidden,                       ADVICE),
-    Row(CLARIFICATION,      "under",            Forbidden,                       NOTHING),
+const RULES: [(&str, [Rule; 4]); 16] = [
+    //                   standard               improvised                       suggestion                             clarification
+    ("name",             [Required(NAME),       Allowed,                         Forbidden(ADVICE),                     Forbidden(NOTHING)]),
+    ("parameters_json",  [Allowed,              Forbidden(OF_STEPS),             Forbidden(ADVICE),                     Forbidden(NOTHING)]),
+    ("parameters",       [Allowed,              Forbidden(OF_STEPS),             Forbidden(ADVICE),                     Forbidden(NOTHING)]),
+    ("task_plan",        [Allowed,              Forbidden(PLAN_ALONE),           Forbidden(ADVICE),                     Forbidden(NOTHING)]),
+    ("title",            [Allowed,              Allowed,                         RequiredWithout("plan_summary", CARD), Allowed]),
+    ("plan_summary",     [Allowed,              Required(SUMMARY),               Allowed,                               Allowed]),
+    ("rationale",        [Allowed; 4]),
+    ("confidence",       [Allowed; 4]),
+    ("blocked_on",       [Forbidden(QUESTION),  Forbidden(QUESTION),             Forbidden(QUESTION),                   Required(MISSING)]),
+    ("irreversibility",  [Allowed; 4]),
+    ("regret_potential", [Allowed; 4]),
+    ("risk_amplifier",   [Allowed; 4]),
+    ("steps",            [Forbidden(ONE_ACTION), RequiredWithout("grant", STEPS), Forbidden(ADVICE),                    Forbidden(NOTHING)]),
+    ("grant",            [Forbidden(ONE_ACTION), Allowed,                        Forbidden(ADVICE),                     Forbidden(NOTHING)]),
+    ("clarifies",        [Allowed; 4]),
+    ("under",            [Allowed,              Forbidden(OF_CALLS),             Forbidden(ADVICE),                     Forbidden(NOTHING)]),
 ];
 
-fn row(kind: Kind, key: &str) -> Option<&'static Row> {
-    RULES
-        .iter()
-        .find(|Row(kinds, of, ..)| *of == key && kinds.contains(&kind))
+fn rule(kind: Kind, field: &str) -> Rule {
+    let rules = RULES.iter().find(|(name, _)| *name == field);
+    let mut cells = rules
+        .into_iter()
+        .flat_map(|(_, rules)| Kind::ALL.iter().zip(rules));
+    cells
+        .find(|(of, _)| **of == kind)
+        .map_or(Allowed, |(_, rule)| *rule)
 }
 
 /// Fails with the first rule that the proposal breaks.
 pub(super) fn check(kind: Kind, proposal: &Map<String, Value>) -> Result<(), Failure> {
-    check_with(kind, proposal, &row)
+    check_with(kind, proposal, &rule)
 }
 
 fn check_with(
     kind: Kind,
     proposal: &Map<String, Value>,
-    row: &dyn Fn(Kind, &str) -> Option<&'static Row>,
+    rule: &dyn Fn(Kind, &str) -> Rule,
 ) -> Result<(), Failure> {
     let given = |key: &str| is_given(proposal.get(key));
-    let broken = OF_PROPOSAL.iter().find_map(|key| {
-        let Some(Row(_, _, rule, to_do)) = row(kind, key) else {
-            return given(key).then_some((key, "has", "leave it out"));
+    for (key, _) in RULES {
+        let (why, to_do) = match rule(kind, key) {
+            Required(to_do) if !given(key) => ("lacks", to_do),
+            RequiredWithout(other, to_do) if !given(key) && !given(other) => ("lacks", to_do),
+            Forbidden(to_do) if given(key) => ("has", to_do),
+            Required(_) | RequiredWithout(..) | Allowed | Forbidden(_) => continue,
         };
-        let why = match rule {
-            Required if !given(key) => "lacks",
-            RequiredWithout(other) if !given(key) && !given(other) => "lacks",
-            Forbidden if given(key) => "has",
-            Allowed | Required | RequiredWithout(_) | Forbidden => return None,
-        };
-        Some((key, why, *to_do))
-    });
-    broken.map_or(Ok(()), |(key, why, to_do)| {
-        let message = format!(
-            "the proposal of kind `{}` {why} `{key}`: {to_do}",
-            kind.name()
-        );
-        Err(Failure::new(Fault::KindRule, message))
-    })
+        let kind = kind.name();
+        let message = format!("the proposal of kind `{kind}` {why} `{key}`: {to_do}");
+        return Err(Failure::new(Fault::KindRule, message));
+    }
+    Ok(())
 }
 
 /// Whether a field says anything. A text that says something has a letter or a digit.

@@ -124,7 +124,7 @@ fn what_cannot_be_an_answer_is_refused_by_reader_and_schema_alike() {
         let failure = received(&task).unwrap_err();
         assert_eq!(failure.fault, Fault::InvalidShape, "{task}");
         assert!(
-            failure.message.starts_with("`input_responses.who` "),
+            failure.message.starts_with("`input_responses.who"),
             "{}",
             failure.message
         );

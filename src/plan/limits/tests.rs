@@ -151,26 +151,10 @@ fn a_class_that_the_catalog_protects_for_good_promises_no_approval() {
 #[test]
 fn forbidden_files_are_told_apart_by_who_forbids_them() {
     let (limits, _) = limits(Some(&Constraints {
-        forbidden: vec!["*.lock".to_owned()],
+        forbidden: vec![PathPattern::parse("*.lock").unwrap()],
         ..Constraints::default()
     }));
     let fault = |text: &str| limits.admits(&path(text)).unwrap_err().fault;
     assert_eq!(fault("a/Cargo.lock"), Fault::OperationNotAllowed);
     assert_eq!(fault(".oneact/ledger"), Fault::ProtectedFile);
-}
-
-#[test]
-fn a_pattern_that_is_none_is_told_with_its_key() {
-    let config = Constraints {
-        forbidden: vec!["a[".to_owned()],
-        ..Constraints::default()
-    };
-    let refused = Limits::of(
-        &Bounds::default(),
-        &Kept::default(),
-        Some(&config),
-        &mut Vec::new(),
-    );
-    let message = refused.unwrap_err().message;
-    assert!(message.contains("forbidden_patterns`: `a[`"), "{message}");
 }

@@ -5,10 +5,10 @@ use super::*;
 fn protected(kept: &Kept, forbidden: &[&str], configured: &[&str]) -> Protected {
     let parsed = |texts: &[&str]| {
         let parsed = texts.iter().map(|text| PathPattern::parse(text).unwrap());
-        parsed.collect()
+        parsed.collect::<Vec<_>>()
     };
-    let patterns = (parsed(forbidden), parsed(configured));
-    Protected::with(kept, &ProtectionRules::default(), patterns).unwrap()
+    let (forbidden, configured) = (parsed(forbidden), parsed(configured));
+    Protected::with(kept, &ProtectionRules::default(), &forbidden, &configured).unwrap()
 }
 
 fn class(path: &str) -> Option<Class> {
@@ -28,7 +28,7 @@ fn every_file_of_001_9_1_is_protected_r_001_154_to_156() {
         "credentials.json",
         "secrets.yaml",
     ] {
-        assert_eq!(class(path), Some(Critical), "{path}");
+        assert_eq!(class(path), Some(Class::Critical), "{path}");
     }
     for path in [
         "requirements.txt",
@@ -36,7 +36,7 @@ fn every_file_of_001_9_1_is_protected_r_001_154_to_156() {
         "setup.py",
         ".pre-commit-config.yaml",
     ] {
-        assert_eq!(class(path), Some(Important), "{path}");
+        assert_eq!(class(path), Some(Class::Important), "{path}");
     }
     for path in [
         "agent/agent_rules.md",
@@ -44,7 +44,7 @@ fn every_file_of_001_9_1_is_protected_r_001_154_to_156() {
         "agent_executor/agent_executor.md",
         "catalog.toml",
     ] {
-        assert_eq!(class(path), Some(AgentSystem), "{path}");
+        assert_eq!(class(path), Some(Class::AgentSystem), "{path}");
     }
 }
 
@@ -124,7 +124,7 @@ fn the_configurations_patterns_protect_too_and_are_named() {
     }
     assert_eq!(found("x/config/prod/y"), None);
     assert_eq!(found("x/deep/delta"), None);
-    assert_eq!(found(".env").unwrap().0, Critical);
+    assert_eq!(found(".env").unwrap().0, Class::Critical);
 }
 
 #[test]
@@ -242,8 +242,7 @@ fn the_programs_of_servers_are_of_the_class_executes_and_exceptions_are_not() {
     };
     let mut rules = ProtectionRules::default();
     rules.executes.as_mut().unwrap().except = vec![PathPattern::parse(".husky").unwrap()];
-    let with =
-        |rules: &ProtectionRules| Protected::with(&kept, rules, (Vec::new(), Vec::new())).unwrap();
+    let with = |rules: &ProtectionRules| Protected::with(&kept, rules, &[], &[]).unwrap();
     let protected = with(&rules);
     let of = |text: &str| protected.class_of(&path(text)).map(|(class, _)| class);
     assert_eq!(of("Tools/s.py"), Some(Class::Executes));

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use crate::{
-    plan::model::{Action, ActionId},
-    task::{ActionType, Failure, Fault, Sanction},
+    plan::model::ActionId,
+    task::{ActionType, Failure, Fault, Sanction, few},
 };
 
 /// Why a plan was rejected: all its problems, so that they can be corrected at once. Nothing was changed.
@@ -12,27 +12,26 @@ use crate::{
 pub(crate) struct PlanError {
     /// As far as it could be read.
     pub(crate) plan_id: Option<String>,
-    /// One for each item of `action_plan`, as far as it can be read; what has no id is named by its
-    /// place: `action_plan[3]`.
-    pub(crate) actions: Vec<ActionId>,
+    pub(crate) actions: Vec<Named>,
     /// At least one; the first decides the fault.
     pub(crate) problems: Vec<Problem>,
+}
+
+/// An item of `action_plan`, as far as it can be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// What has no id is named by its place: `action_plan[3]`.
+    pub(crate) id: ActionId,
+    /// As the plan spells it.
+    pub(crate) target: Option<String>,
+    pub(crate) operation: Option<ActionType>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) failure: Failure,
-    /// The action it is about; nothing in it if it is about the plan as a whole.
-    pub(crate) subject: Subject,
-}
-
-/// An action, as far as it could be read.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Subject {
-    pub(crate) action: Option<ActionId>,
-    /// As the plan spells it.
-    pub(crate) target: Option<String>,
-    pub(crate) operation: Option<ActionType>,
+    /// The place in `action_plan` of the action it is about; none if it is about the plan as a whole.
+    pub(crate) action: Option<usize>,
 }
 
 /// How many problems one message contains, and how many problems and notes are kept.
@@ -44,13 +43,8 @@ const NAMED: usize = 10;
 impl PlanError {
     /// All problems as one failure: the fault of the first, and the messages of the first few.
     pub(crate) fn failure(&self) -> Failure {
-        let told = self.problems.iter().take(TOLD);
-        let told: Vec<&str> = told.map(|it| it.failure.message.as_str()).collect();
-        let more = match self.problems.len() - told.len() {
-            0 => String::new(),
-            more => format!("; and {more} more"),
-        };
-        let message = format!("{}{more}", told.join("; also: "));
+        let all = self.problems.iter().map(|it| &it.failure.message);
+        let message = few(all, TOLD, "; also: ");
         match self.problems.first() {
             Some(Problem { failure, .. }) => Failure {
                 message,
@@ -64,120 +58,107 @@ impl PlanError {
     }
 }
 
-/// The problems and notes so far. Every function that reads a part of the plan adds to them.
+/// What was found so far.
 #[derive(Debug, Default)]
-pub(super) struct Findings {
-    list: RefCell<List>,
-    sanction: Sanction,
+pub(super) struct Collected {
+    pub(super) problems: Vec<Problem>,
+    pub(super) notes: Vec<String>,
+    /// Where keys are that are not known.
+    strangers: Vec<String>,
 }
 
-#[derive(Debug, Default)]
-struct List {
-    problems: Vec<Problem>,
-    notes: Vec<String>,
-    /// How many keys are not known, and where the first of them are.
-    strangers: (usize, Vec<String>),
-    subject: Subject,
+/// Adds to what was found. Every function that reads a part of the plan has one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Findings<'f> {
+    all: &'f RefCell<Collected>,
+    sanction: &'f Sanction,
+    action: Option<usize>,
 }
 
-impl Findings {
+impl<'f> Findings<'f> {
     /// The findings about a plan under that sanction.
-    pub(super) fn under(sanction: &Sanction) -> Self {
+    pub(super) fn of(all: &'f RefCell<Collected>, sanction: &'f Sanction) -> Self {
         Self {
-            sanction: sanction.clone(),
-            ..Self::default()
+            all,
+            sanction,
+            action: None,
         }
     }
 
-    /// Records that the plan itself asks for the approval of a person.
-    pub(super) fn asks_for_approval(&self, message: String) {
-        if self.sanction == Sanction::None {
+    /// The findings about the action at that place.
+    pub(super) fn about(self, action: usize) -> Self {
+        Self {
+            action: Some(action),
+            ..self
+        }
+    }
+
+    pub(super) fn failure(self, failure: Failure) {
+        let problems = &mut self.all.borrow_mut().problems;
+        if problems.len() < KEPT {
+            let action = self.action;
+            problems.push(Problem { failure, action });
+        }
+    }
+
+    pub(super) fn problem(self, fault: Fault, message: impl Into<String>) {
+        self.failure(Failure::new(fault, message));
+    }
+
+    /// Adds a problem: the plan does not match its schema.
+    pub(super) fn invalid(self, message: impl Into<String>) {
+        self.problem(Fault::PlanInvalid, message);
+    }
+
+    /// The result, or nothing and its failure as a problem.
+    pub(super) fn good<T>(self, read: Result<T, Failure>) -> Option<T> {
+        read.map_err(|failure| self.failure(failure)).ok()
+    }
+
+    /// Adds the failure of a limit for a field of an action.
+    pub(super) fn within(self, field: &str, answer: Result<(), Failure>) {
+        self.good(answer.map_err(|failure| Failure {
+            message: format!("{} (`{field}`)", failure.message),
+            ..failure
+        }));
+    }
+
+    /// The plan itself asks for the approval of a person.
+    pub(super) fn asks_for_approval(self, message: String) {
+        if *self.sanction == Sanction::None {
             self.problem(Fault::ApprovalRequired, message);
         }
     }
 
-    /// Adds a problem of the current subject.
-    pub(super) fn problem(&self, fault: Fault, message: impl Into<String>) {
-        self.failure(Failure::new(fault, message));
-    }
-
-    pub(super) fn failure(&self, failure: Failure) {
-        let mut list = self.list.borrow_mut();
-        if list.problems.len() < KEPT {
-            let subject = list.subject.clone();
-            list.problems.push(Problem { failure, subject });
-        }
-    }
-
-    /// Adds a problem: the plan does not match its schema.
-    pub(super) fn invalid(&self, message: impl Into<String>) {
-        self.problem(Fault::PlanInvalid, message);
-    }
-
     /// Adds a note, unless there are too many.
-    pub(super) fn note(&self, note: impl Into<String>) {
-        let notes = &mut self.list.borrow_mut().notes;
-        if notes.len() < KEPT {
-            notes.push(note.into());
+    pub(super) fn note(self, note: impl Into<String>) {
+        if self.all.borrow().notes.len() < KEPT {
+            self.note_in_any_case(note);
         }
     }
 
     /// Adds an important note, regardless of the number of notes.
-    pub(super) fn note_in_any_case(&self, note: String) {
-        self.list.borrow_mut().notes.push(note);
+    pub(super) fn note_in_any_case(self, note: impl Into<String>) {
+        self.all.borrow_mut().notes.push(note.into());
     }
 
     /// Notes an unknown key. The place must be printable.
-    pub(super) fn stranger(&self, place: &str) {
+    pub(super) fn stranger(self, place: &str) {
         self.note(format!("`{place}` is unknown and has no effect"));
-        let (count, named) = &mut self.list.borrow_mut().strangers;
-        *count += 1;
-        if named.len() < NAMED {
-            named.push(format!("`{place}`"));
-        }
+        let strangers = &mut self.all.borrow_mut().strangers;
+        strangers.push(format!("`{place}`"));
     }
 
-    /// A sentence that names the unknown keys.
-    pub(super) fn strangers(&self) -> Option<String> {
-        let (count, named) = &self.list.borrow().strangers;
-        let more = match count - named.len() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let told = || format!("Ignored keys of the plan: {}{more}.", named.join(", "));
-        (*count > 0).then(told)
-    }
-
-    pub(super) fn is_clean(&self) -> bool {
-        self.list.borrow().problems.is_empty()
-    }
-
-    /// Sets the subject of the problems that follow; an empty one stands for the whole plan.
-    pub(super) fn about(&self, subject: Subject) {
-        self.list.borrow_mut().subject = subject;
-    }
-
-    /// Adds the failure of a limit for a field of an action.
-    pub(super) fn within(&self, place: &str, key: &str, answer: Result<(), Failure>) {
-        if let Err(mut failure) = answer {
-            failure.message = format!("{} (`{place}.{key}`)", failure.message);
-            self.failure(failure);
-        }
-    }
-
-    /// The problems, the first of which decides, and the notes.
-    pub(super) fn ended(self) -> (Vec<Problem>, Vec<String>) {
-        let list = self.list.into_inner();
-        (list.problems, list.notes)
+    pub(super) fn is_clean(self) -> bool {
+        self.all.borrow().problems.is_empty()
     }
 }
 
-impl Subject {
-    pub(super) fn of(action: &Action) -> Self {
-        Self {
-            action: Some(action.id.clone()),
-            target: Some(action.target.to_string()),
-            operation: Some(action.operation.action_type()),
-        }
+impl Collected {
+    /// A sentence that names the unknown keys.
+    pub(super) fn strangers(&self) -> Option<String> {
+        let named = few(&self.strangers, NAMED, ", ");
+        let told = format!("Ignored keys of the plan: {named}.");
+        (!named.is_empty()).then_some(told)
     }
 }

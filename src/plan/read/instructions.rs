@@ -1,7 +1,7 @@
 //! Reads how a plan is applied: `execution_instructions` (001 §3.3, §7.2), `system_config` as YAML text or
 //! as an object (R-001-27, R-001-32), and the time limit (001 §11.1).
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{borrow::Cow, collections::BTreeSet, time::Duration};
 
 use serde_json::Value;
 
@@ -10,17 +10,17 @@ use crate::{
         limits::{Constraints, PLAN_TIMEOUT},
         model::{Hashes, Instructions, OnError, OnFailure, Permissions, Rule},
     },
-    task::{ActionType, Risk},
+    task::{ActionType, Failure, Fault, Found, PathPattern, Risk},
 };
 
 use super::{
-    fields::{Fields, Found, NUMBER, TEXT, listed, quoted},
+    fields::{Fields, NUMBER, TEXT},
     findings::Findings,
-    rules::{self, Files},
+    rules,
 };
 
 /// One of 001 §3.3's risk levels.
-pub(super) fn risk(found: &Found<'_>) -> Option<Risk> {
+pub(super) fn risk(found: &Found<'_>) -> Result<Risk, Failure> {
     let words = Risk::ALL.map(|risk| risk.name().to_ascii_uppercase());
     let risks: Vec<_> = words.iter().map(String::as_str).zip(Risk::ALL).collect();
     found.word(&risks)
@@ -42,8 +42,6 @@ pub(super) struct Config {
     hashes: Option<Hashes>,
 }
 
-const NAME: &str = "system_config";
-
 impl Asked {
     pub(super) fn read(mut fields: Fields<'_>) -> Self {
         let orders = [
@@ -58,20 +56,20 @@ impl Asked {
             );
         }
         let asked = Instructions {
-            on_error: unless(&mut fields, "stop_on_error", OnError::GoOn),
-            on_failure: unless(&mut fields, "rollback_on_failure", OnFailure::Keep),
-            permissions: unless(&mut fields, "preserve_permissions", Permissions::Fresh),
-            hashes: unless(&mut fields, "verify_hashes", Hashes::Trust),
+            on_error: fields.unless("stop_on_error", OnError::GoOn),
+            on_failure: fields.unless("rollback_on_failure", OnFailure::Keep),
+            permissions: fields.unless("preserve_permissions", Permissions::Fresh),
+            hashes: fields.unless("verify_hashes", Hashes::Trust),
             timeout: PLAN_TIMEOUT.0,
         };
         let timeout = fields.optional("timeout_seconds", Found::whole);
         approval(&mut fields, "human_approval_required");
-        fields.descriptive(&[("estimated_files_affected", NUMBER)]);
+        fields.descriptive("estimated_files_affected", NUMBER);
         fields.finish();
         Self(asked, timeout)
     }
 
-    pub(super) fn under(self, config: &Config, findings: &Findings) -> Instructions {
+    pub(super) fn under(self, config: &Config, findings: Findings<'_>) -> Instructions {
         let Self(mut asked, timeout) = self;
         if let (Hashes::Trust, Some(by_config)) = (asked.hashes, config.hashes) {
             findings.note(
@@ -80,28 +78,18 @@ impl Asked {
             );
             asked.hashes = by_config;
         }
-        let (default, most) = PLAN_TIMEOUT;
         let said = [timeout, config.timeout].into_iter().flatten().min();
-        asked.timeout = seconds("the plan's timeout", said, default, most, findings);
+        asked.timeout = seconds("the plan's timeout", said, PLAN_TIMEOUT, findings);
         asked
     }
 }
 
-/// What a flag means: `off` where it is false, the default where it is true or not there.
-fn unless<T: Default>(fields: &mut Fields<'_>, key: &'static str, off: T) -> T {
-    match fields.optional(key, Found::flag) {
-        Some(false) => off,
-        _ => T::default(),
-    }
-}
-
-/// The requested time, at most the maximum.
+/// The requested time, or the default, at most the maximum.
 pub(super) fn seconds(
     what: &str,
     said: Option<u64>,
-    default: Duration,
-    most: Duration,
-    findings: &Findings,
+    (default, most): (Duration, Duration),
+    findings: Findings<'_>,
 ) -> Duration {
     let asked = said.map_or(default, Duration::from_secs);
     if asked > most {
@@ -116,63 +104,46 @@ pub(super) fn seconds(
 
 /// The author of the plan, or its configuration, can ask for the approval of a person.
 fn approval(fields: &mut Fields<'_>, key: &'static str) {
-    let Some(found) = fields.get(key) else { return };
-    if found.flag() == Some(true) {
-        let message = format!("`{}` is true, so the plan needs an approval", found.place);
-        found.findings.asks_for_approval(message);
+    if fields.optional(key, Found::flag) == Some(true) {
+        let place = fields.place(key);
+        let message = format!("`{place}` is true, so the plan needs an approval");
+        fields.findings.asks_for_approval(message);
     }
 }
 
 impl Config {
     /// Reads the configuration; without one nothing is tightened.
-    pub(super) fn read(config: Option<&Value>, files: &Files<'_>, findings: &Findings) -> Self {
-        let mut read = Self::default();
-        if let Some(config) = config.and_then(|config| unfolded(config, findings)) {
-            read.take(&Found::new(NAME, &config, findings), files);
-        }
-        read
-    }
-
-    fn take(&mut self, config: &Found<'_>, files: &Files<'_>) -> Option<()> {
-        let mut fields = config.fields()?;
-        if let Some(workflow) = fields.optional("workflow_configuration", Found::fields) {
-            self.timeout = workflow_configuration(workflow);
-        }
-        if let Some(constraints) = fields.optional("execution_constraints", Found::fields) {
-            self.constraints = Some(execution_constraints(constraints));
-        }
+    pub(super) fn read(config: Option<&Value>, findings: Findings<'_>) -> Option<Self> {
+        let config = findings.good(unfolded(config?))?;
+        let config = Found::new(NAME, &config, Fault::PlanInvalid);
+        let mut fields = Fields::of(&config, findings)?;
+        let workflow = fields.inner("workflow_configuration");
+        let constraints = fields.inner("execution_constraints");
+        let mut read = Self {
+            timeout: workflow.and_then(workflow_configuration),
+            constraints: constraints.map(execution_constraints),
+            ..Self::default()
+        };
         match fields.get("validation_rules") {
-            Some(list) if list.value.is_array() => self.rules = rules::read(&list, None, files),
-            Some(flags) => {
-                if let Some(inner) = flags.fields() {
-                    self.validation_rules(inner, files);
-                }
+            Some(list) if list.value.is_array() => {
+                read.rules = rules::read(&list, None, findings);
             }
+            Some(flags) => read.validation_rules(Fields::of(&flags, findings)?),
             None => {}
         }
-        fields.descriptive(&[
-            ("version", TEXT),
-            ("config_id", TEXT),
-            ("plan_id", TEXT),
-            ("created_at", TEXT),
-        ]);
+        fields.descriptive("version config_id plan_id created_at", TEXT);
         fields.finish();
-        Some(())
+        Some(read)
     }
 
     /// Reads the flags of the origin's configuration. The checks that they name are always made; a flag cannot
     /// switch one off.
-    fn validation_rules(&mut self, mut fields: Fields<'_>, files: &Files<'_>) {
-        match fields.optional("verify_file_hashes", Found::flag) {
-            Some(true) => self.hashes = Some(Hashes::Verify),
-            Some(false) => no_effect(
-                &fields,
+    fn validation_rules(&mut self, mut fields: Fields<'_>) {
+        for (key, done) in [
+            (
                 "verify_file_hashes",
                 "only the plan's own `verify_hashes: false` leaves hashes unchecked",
             ),
-            None => {}
-        }
-        for (key, done) in [
             (
                 "run_syntax_check",
                 "JSON and YAML are parsed again after every edit",
@@ -182,37 +153,40 @@ impl Config {
                 "what SCHEMA_UPDATE leaves must be a valid schema",
             ),
         ] {
-            if fields.optional(key, Found::flag) == Some(false) {
-                no_effect(&fields, key, done);
+            match fields.optional(key, Found::flag) {
+                Some(true) if key == "verify_file_hashes" => self.hashes = Some(Hashes::Verify),
+                Some(false) => no_effect(&fields, key, done),
+                Some(true) | None => {}
             }
         }
         if let Some(list) = fields.get("custom_validators") {
-            self.rules = rules::read(&list, None, files);
+            self.rules = rules::read(&list, None, fields.findings);
         }
         fields.finish();
     }
 }
 
 fn no_effect(fields: &Fields<'_>, key: &str, why: &str) {
-    let place = fields.place(key);
-    let note = format!("`{place}` has no effect: {why}");
+    let note = format!("`{}` has no effect: {why}", fields.place(key));
     fields.findings.note(note);
 }
 
+const NAME: &str = "system_config";
+
 /// The configuration as a value. The message about invalid YAML contains the place, but no text of the
 /// configuration.
-fn unfolded(config: &Value, findings: &Findings) -> Option<Value> {
+fn unfolded(config: &Value) -> Result<Cow<'_, Value>, Failure> {
     let Value::String(text) = config else {
-        return Some(config.clone());
+        return Ok(Cow::Borrowed(config));
     };
-    let found = Found::new(NAME, config, findings);
+    let found = Found::new(NAME, config, Fault::PlanInvalid);
     match serde_saphyr::from_str::<Value>(text) {
-        Ok(Value::Null) => found.invalid("is empty; leave it out if nothing is meant"),
-        Ok(value) => Some(value),
+        Ok(Value::Null) => Err(found.wrong("is empty; leave it out if nothing is meant")),
+        Ok(value) => Ok(Cow::Owned(value)),
         Err(error) => {
             let problem = error.without_snippet().to_string();
             let problem = problem.replace(char::is_control, " ");
-            found.invalid(format!("is not valid YAML: {problem}"))
+            Err(found.wrong(format!("is not valid YAML: {problem}")))
         }
     }
 }
@@ -222,12 +196,8 @@ fn workflow_configuration(mut fields: Fields<'_>) -> Option<u64> {
     fields.optional("approval_threshold", risk);
     let modes = [("sequential", ()), ("parallel", ()), ("mixed", ())];
     fields.optional("execution_mode", |found| found.word(&modes));
-    if let Some(mut retries) = fields.optional("retry_policy", Found::fields) {
-        retries.descriptive(&[
-            ("max_retries", NUMBER),
-            ("backoff_multiplier", NUMBER),
-            ("initial_delay_ms", NUMBER),
-        ]);
+    if let Some(mut retries) = fields.inner("retry_policy") {
+        retries.descriptive("max_retries backoff_multiplier initial_delay_ms", NUMBER);
         retries.finish();
         let why = "a plan is tried once, and whoever sent it may send it again";
         no_effect(&fields, "retry_policy", why);
@@ -238,36 +208,31 @@ fn workflow_configuration(mut fields: Fields<'_>) -> Option<u64> {
 }
 
 fn execution_constraints(mut fields: Fields<'_>) -> Constraints {
-    let owned = |texts: Option<Vec<&str>>| {
-        let texts = texts.unwrap_or_default().into_iter();
-        texts.map(str::to_owned).collect()
+    let pattern = |found: &Found<'_>| found.fits(PathPattern::parse(found.text()?));
+    let mut patterns = |key| {
+        fields
+            .optional(key, |list| list.each(pattern))
+            .unwrap_or_default()
     };
+    let (forbidden, protected) = (patterns("forbidden_patterns"), patterns("protected_files"));
+    let operations = fields.optional("allowed_operations", |list| list.each(operation));
     let constraints = Constraints {
         max_files: fields.optional("max_files_modified", Found::whole),
-        operations: fields.optional("allowed_operations", allowed_operations),
+        operations: operations.map(BTreeSet::from_iter),
         max_file_bytes: fields.optional("max_file_size_bytes", Found::whole),
-        forbidden: owned(fields.optional("forbidden_patterns", Found::texts)),
-        protected: owned(fields.optional("protected_files", Found::texts)),
+        forbidden,
+        protected,
     };
     fields.finish();
     constraints
 }
 
-/// With and without `FILE_`, as the origin and 001 write them.
-fn allowed_operations(found: &Found<'_>) -> Option<BTreeSet<ActionType>> {
-    let mut operations = BTreeSet::new();
-    for text in found.texts()? {
-        let named = |operation: &ActionType| {
-            operation.name() == text || operation.name().strip_prefix("FILE_") == Some(text)
-        };
-        let operation = ActionType::ALL.into_iter().find(named);
-        operations.extend(operation.or_else(|| {
-            found.invalid(format!(
-                "names {}, which is no operation; known are {}",
-                quoted(text),
-                listed(ActionType::ALL.iter().map(|operation| operation.name()))
-            ))
-        }));
-    }
-    Some(operations)
+/// With and without `FILE_`, as the origin and 001 write it.
+fn operation(found: &Found<'_>) -> Result<ActionType, Failure> {
+    let text = found.text()?;
+    let is_named = |operation: &ActionType| {
+        operation.name() == text || operation.name().strip_prefix("FILE_") == Some(text)
+    };
+    let operation = ActionType::ALL.into_iter().find(is_named);
+    operation.ok_or_else(|| found.unknown(text, ActionType::ALL.map(ActionType::name)))
 }

@@ -1,74 +1,82 @@
 //! Reads validation rules (R-001-81). The list is closed: an unknown rule is an error.
 
-use std::collections::HashSet;
-
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use crate::{
     plan::model::{Broken, Condition, Rule},
-    task::RelPath,
+    task::{Failure, Found, RelPath, listed, quoted},
 };
 
-use super::fields::{Fields, Found, TEXT, listed, quoted};
+use super::{
+    fields::{Fields, TEXT, path},
+    findings::Findings,
+};
 
 #[derive(Debug, Clone, Copy)]
 enum Reading {
     /// It has no parameters; the rule may be written as a text: `"json_valid"`.
     Bare(fn() -> Condition),
-    With(fn(&mut Fields<'_>) -> Option<Condition>),
+    /// The parameter, what it is, and how it is read.
+    With(
+        &'static str,
+        &'static str,
+        fn(&Found<'_>) -> Result<Condition, Failure>,
+    ),
 }
 
+use Reading::{Bare, With};
+
+#[rustfmt::skip]
 const RULES: [(&str, Reading); 8] = [
-    ("file_exists", Reading::Bare(|| Condition::Exists)),
-    ("file_absent", Reading::Bare(|| Condition::Absent)),
-    (
-        "contains",
-        Reading::With(|fields| text(fields).map(Condition::Contains)),
-    ),
-    (
-        "not_contains",
-        Reading::With(|fields| text(fields).map(Condition::Lacks)),
-    ),
-    ("json_valid", Reading::Bare(|| Condition::ValidJson)),
-    ("yaml_valid", Reading::Bare(|| Condition::ValidYaml)),
-    ("sha256", Reading::With(sha256)),
-    ("json_schema", Reading::With(schema)),
+    ("file_exists", Bare(|| Condition::Exists)),
+    ("file_absent", Bare(|| Condition::Absent)),
+    ("contains", With("text", TO_FIND, |found| text(found).map(Condition::Contains))),
+    ("not_contains", With("text", TO_FIND, |found| text(found).map(Condition::Lacks))),
+    ("json_valid", Bare(|| Condition::ValidJson)),
+    ("yaml_valid", Bare(|| Condition::ValidYaml)),
+    ("sha256", With("value", "the SHA-256 in hexadecimal", sha256)),
+    ("json_schema", With("schema", "a JSON Schema", schema)),
 ];
 
-/// The files a rule may be about: those of the plan, as it spells them.
-pub(super) type Files<'a> = HashSet<&'a str>;
+const TO_FIND: &str = "the text to look for";
 
 /// Reads a list of rules. A rule without `path` is about `target`, if there is one.
-pub(super) fn read(list: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Vec<Rule> {
-    let items = list.list().into_iter().flatten();
-    items
-        .filter_map(|item| rule(&item, target, files))
-        .collect()
+pub(super) fn read<'a>(
+    list: &Found<'a>,
+    target: Option<&RelPath>,
+    findings: Findings<'a>,
+) -> Vec<Rule> {
+    let items = findings.good(list.list()).into_iter().flatten();
+    let rule = |item: Found<'a>| match item.value {
+        Value::String(name) => findings.good(bare(&item, name, target)),
+        _ => rule(&item, target, findings),
+    };
+    items.filter_map(rule).collect()
 }
 
-fn rule(item: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Option<Rule> {
-    if let Value::String(name) = item.value {
-        return match item.word(&RULES)? {
-            Reading::Bare(condition) => Some(Rule {
-                target: about(item, target)?,
-                condition: condition(),
-                on_failure: Broken::Error,
-            }),
-            Reading::With(_) => item.good(Err(format!(
-                "{name} needs parameters; write it as an object: {{\"type\": \"{name}\", …}}"
-            ))),
-        };
+/// A rule that is written as a text.
+fn bare(item: &Found<'_>, name: &str, target: Option<&RelPath>) -> Result<Rule, Failure> {
+    match item.word(&RULES)? {
+        Bare(condition) => Ok(Rule {
+            target: about(item, target)?,
+            condition: condition(),
+            on_failure: Broken::Error,
+        }),
+        With(..) => item.fits(Err(format!(
+            "{name} needs parameters; write it as an object: {{\"type\": \"{name}\", …}}"
+        ))),
     }
-    let mut fields = item.fields()?;
+}
+
+fn rule<'a>(item: &Found<'a>, target: Option<&RelPath>, findings: Findings<'a>) -> Option<Rule> {
+    let mut fields = Fields::of(item, findings)?;
     let meaning = format!("one of {}", listed(RULES.iter().map(|(name, _)| *name)));
-    let condition = fields
-        .need("type", &meaning)?
-        .word(&RULES)
-        .and_then(|reading| match reading {
-            Reading::Bare(condition) => Some(condition()),
-            Reading::With(read) => read(&mut fields),
-        });
+    let reading = fields.required("type", &meaning, |found| found.word(&RULES));
+    let condition = reading.and_then(|reading| match reading {
+        Bare(condition) => Some(condition()),
+        With(key, meaning, read) => fields.required(key, meaning, read),
+    });
     let broken = [
         ("warn", Broken::Warn),
         ("error", Broken::Error),
@@ -77,9 +85,10 @@ fn rule(item: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Option
     let on_failure = fields.optional("on_failure", |found| found.word(&broken));
     let target = match fields.get("path") {
         None => about(item, target),
-        Some(found) => file(&found, files),
+        Some(found) => path(&found),
     };
-    fields.descriptive(&[("name", TEXT), ("description", TEXT)]);
+    let target = findings.good(target);
+    fields.descriptive("name description", TEXT);
     fields.finish();
     Some(Rule {
         target: target?,
@@ -88,29 +97,24 @@ fn rule(item: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Option
     })
 }
 
-fn text(fields: &mut Fields<'_>) -> Option<String> {
-    let found = fields.need("text", "the text to look for")?;
-    let text = found.text()?;
-    if text.is_empty() {
-        return found.invalid("is empty; every file contains the empty text");
+fn text(found: &Found<'_>) -> Result<String, Failure> {
+    match found.text()? {
+        "" => Err(found.wrong("is empty; every file contains the empty text")),
+        text => Ok(text.to_owned()),
     }
-    Some(text.to_owned())
 }
 
-fn sha256(fields: &mut Fields<'_>) -> Option<Condition> {
-    let found = fields.need("value", "the SHA-256 in hexadecimal")?;
+fn sha256(found: &Found<'_>) -> Result<Condition, Failure> {
     let hash = found.text()?;
     if hash.len() != 64 || !hash.bytes().all(|c| c.is_ascii_hexdigit()) {
-        return found.invalid(format!(
-            "must be a SHA-256 (64 hexadecimal digits), and is {}",
-            quoted(hash)
-        ));
+        let hash = quoted(hash);
+        let problem = format!("must be a SHA-256 (64 hexadecimal digits), and is {hash}");
+        return Err(found.wrong(problem));
     }
-    Some(Condition::Sha256(hash.to_ascii_lowercase()))
+    Ok(Condition::Sha256(hash.to_ascii_lowercase()))
 }
 
-fn schema(fields: &mut Fields<'_>) -> Option<Condition> {
-    let found = fields.need("schema", "a JSON Schema")?;
+fn schema(found: &Found<'_>) -> Result<Condition, Failure> {
     if let Err(error) = jsonschema::validator_for(found.value) {
         let problem = match error.kind() {
             ValidationErrorKind::Referencing(_) => {
@@ -120,22 +124,12 @@ fn schema(fields: &mut Fields<'_>) -> Option<Condition> {
             }
             _ => error.masked().to_string(),
         };
-        return found.invalid(format!("is no JSON Schema that can be used: {problem}"));
+        return Err(found.wrong(format!("is no JSON Schema that can be used: {problem}")));
     }
-    Some(Condition::Schema(found.value.clone()))
+    Ok(Condition::Schema(found.value.clone()))
 }
 
-fn about(item: &Found<'_>, target: Option<&RelPath>) -> Option<RelPath> {
-    target.cloned().or_else(|| {
-        item.invalid("does not say which file it is about; add `path`, a file of the plan")
-    })
-}
-
-fn file(found: &Found<'_>, files: &Files<'_>) -> Option<RelPath> {
-    let path = found.path()?;
-    if files.contains(path.as_str()) {
-        return Some(path);
-    }
-    let path = quoted(path.as_str());
-    found.invalid(format!("is {path}, which is no file of the plan"))
+fn about(item: &Found<'_>, target: Option<&RelPath>) -> Result<RelPath, Failure> {
+    let problem = "does not say which file it is about; add `path`, a file of the plan";
+    target.cloned().ok_or_else(|| item.wrong(problem))
 }

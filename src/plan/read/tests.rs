@@ -12,7 +12,7 @@ mod together;
 
 use serde_json::{Value, json};
 
-use super::{PlanError, read};
+use super::{Named, PlanError, read};
 use crate::{
     plan::{
         model::{Hashes, OnError, OnFailure, Operation, Permissions, Plan},
@@ -69,6 +69,11 @@ fn says(error: &PlanError, fault: Fault, words: &str) {
     let failure = &error.problems[0].failure;
     assert_eq!(failure.fault, fault, "{}", failure.message);
     assert!(failure.message.contains(words), "{}", failure.message);
+}
+
+/// The action that a problem is about.
+fn subject(error: &PlanError, problem: usize) -> &Named {
+    &error.actions[error.problems[problem].action.unwrap()]
 }
 
 #[test]
@@ -166,7 +171,7 @@ fn a_plan_that_nobody_approved_is_rejected_before_it_is_read_r_001_133() {
     assert_eq!(error.problems[0].failure.fault.number(), 1007);
     assert!(error.problems.len() == 1);
     assert_eq!(error.plan_id.as_deref(), Some("p"));
-    let names: Vec<String> = error.actions.iter().map(ToString::to_string).collect();
+    let names: Vec<&str> = error.actions.iter().map(|it| it.id.0.as_str()).collect();
     assert_eq!(names, ["x", "action_plan[1]"]);
 }
 
@@ -396,10 +401,10 @@ fn all_that_is_wrong_is_told_at_once_and_the_first_decides() {
             Fault::UnknownDependency
         ]
     );
-    let subject = &error.problems[1].subject;
-    assert_eq!(subject.action.as_ref().unwrap().0, "b");
-    assert_eq!(subject.target.as_deref(), Some(".env"));
-    assert_eq!(subject.operation.unwrap().name(), "FILE_DELETE");
+    let named = subject(&error, 1);
+    assert_eq!(named.id.0, "b");
+    assert_eq!(named.target.as_deref(), Some(".env"));
+    assert_eq!(named.operation.unwrap().name(), "FILE_DELETE");
     let told = error.failure();
     assert_eq!(told.fault, Fault::PathOutside);
     assert_eq!(

@@ -270,7 +270,7 @@ fn a_note_names_a_few_of_many() {
     let read = readable(&json!({ "properties": many }), Author::Server).unwrap();
     let note = read.note("schema").unwrap();
     assert!(
-        note.contains(", /properties/p4/pattern and 3 more"),
+        note.contains(", /properties/p4/pattern, and 3 more"),
         "{note}"
     );
 }

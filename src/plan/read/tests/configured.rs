@@ -47,7 +47,7 @@ fn a_configuration_that_is_none_is_refused_and_not_quoted() {
         ),
         (
             json!({"execution_constraints": {"allowed_operations": ["CHMOD"]}}),
-            "names \"CHMOD\", which is no operation; known are `FILE_CREATE`",
+            "`system_config.execution_constraints.allowed_operations[0]` is \"CHMOD\"; known are `FILE_CREATE`",
         ),
         (
             json!({"execution_constraints": {"forbiden_patterns": ["x"]}}),
@@ -55,7 +55,11 @@ fn a_configuration_that_is_none_is_refused_and_not_quoted() {
         ),
         (
             json!({"execution_constraints": {"protected_files": ["!x"]}}),
-            "`system_config.execution_constraints.protected_files`: `!x` is no pattern",
+            "`system_config.execution_constraints.protected_files[0]`: `!x` is no pattern",
+        ),
+        (
+            json!({"execution_constraints": {"forbidden_patterns": ["a["]}}),
+            "`system_config.execution_constraints.forbidden_patterns[0]`: `a[` is no pattern",
         ),
         (
             json!({"workflow_configuration": {"execution_mode": "chaotic"}}),

@@ -103,13 +103,20 @@ fn no_rule_is_passed_over_in_silence() {
         ),
         (
             json!({"type": "file_exists", "path": "other"}),
-            "is \"other\", which is no file of the plan",
+            "`action_plan[0].validation_rules` has a rule about \"other\", which is no file of the plan",
         ),
     ] {
         says(&bad(ruled(&json!([rule]))), Fault::PlanInvalid, words);
     }
     let out = json!([{"type": "file_exists", "path": "../x"}]);
     says(&bad(ruled(&out)), Fault::PathOutside, "Path traversal");
+}
+
+#[test]
+fn a_file_is_one_of_the_plan_however_the_plan_spells_it() {
+    let mut plan = ruled(&json!([{"type": "file_absent", "path": "./gone"}]));
+    plan["action_plan"][1]["target"] = json!(".//gone");
+    assert_eq!(good(plan).actions[0].rules[0].target.as_str(), "gone");
 }
 
 #[test]
@@ -137,6 +144,10 @@ fn a_validator_of_the_configuration_that_is_not_known_or_about_nothing_is_refuse
             "does not say which file it is about",
         ),
         (json!("file_exists"), "does not say which file it is about"),
+        (
+            json!({"type": "file_exists", "path": "other"}),
+            "`system_config` has a rule about \"other\", which is no file of the plan",
+        ),
     ] {
         let config = json!({"validation_rules": {"custom_validators": [validator]}});
         let error = under(config, ruled(&json!([]))).unwrap_err();

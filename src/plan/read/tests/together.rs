@@ -30,7 +30,7 @@ fn a_dependency_on_nothing_is_told_by_name() {
         Fault::UnknownDependency,
         "`action_plan[0].depends_on` names \"a009\"",
     );
-    assert_eq!(error.problems[0].subject.action.as_ref().unwrap().0, "a001");
+    assert_eq!(subject(&error, 0).id.0, "a001");
 }
 
 #[test]
