@@ -76,7 +76,7 @@ pub(super) fn resized(
 }
 
 /// A text without the line end at its end: `\n`, `\r\n`, or nothing.
-fn without_end(text: &str) -> &str {
+pub(super) fn without_end(text: &str) -> &str {
     let line = text.strip_suffix('\n');
     line.map_or(text, |line| line.strip_suffix('\r').unwrap_or(line))
 }

@@ -9,7 +9,6 @@ mod draft;
 mod lines;
 mod model;
 mod place;
-mod removal;
 mod splice;
 mod write;
 
@@ -17,13 +16,12 @@ use serde_json::Value;
 
 use super::{
     Budget, EditError, Edited, JsonPath, Language,
-    path::Step,
     text::{Splice, Text, apply},
     unless_given_up,
 };
 pub(super) use draft::Draft;
 use model::{Content, Node, Part, Style};
-use place::Place;
+use place::{Change, Site};
 use splice::Spot;
 use write::Form;
 
@@ -46,6 +44,10 @@ pub(crate) enum MissingKey {
     Created,
 }
 
+/// How a value can be written, and where a new key is put; the best way first.
+const FORMS: [Form; 3] = [Form::Lines, Form::Quoted, Form::Line];
+const SPOTS: [Spot; 2] = [Spot::Last, Spot::BeforeLast];
+
 /// Makes one edit of one document.
 ///
 /// Comments, anchors, quotes and layout stay. An anchor on the value stays, so what refers to it
@@ -55,238 +57,215 @@ pub(super) fn edit(
     text: Text<'_>,
     path: &JsonPath,
     document: Option<u64>,
-    change: &YamlEdit,
+    edit: &YamlEdit,
     budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
     let body = text.body;
     let documents = model::read(body, budget)?;
-    let (number, place) = choose(body, &documents, path, document, change)?;
-    let said = said(&documents, number, change, &place, path);
-    let whole = documents.get(number);
-    let ways: Vec<(Vec<Splice>, Spot)> = match change {
-        YamlEdit::Update { value, .. } => ways(body, &place, 0, value).collect(),
-        YamlEdit::Append { value } => appended(body, &place, value),
-        YamlEdit::Remove => {
-            let ways = whole.map_or_else(Vec::new, |root| removal::ways(body, root, path));
-            ways.into_iter().map(|way| (way, Spot::After)).collect()
-        }
-    };
-    let mut problem = "cannot be written there".to_owned();
+    let (number, site) = choose(body, &documents, path, document, edit)?;
+    let ways = SPOTS
+        .iter()
+        .flat_map(|spot| FORMS.map(|form| (form, *spot)));
+    let ways = ways.map(|way| (splices(body, &site, 0, way), way.1));
+    let mut ways: Vec<_> = ways.collect();
+    ways.dedup_by(|next, way| next.0 == way.0);
+    let change = site.1;
+    let said = said(&documents, number, path, change);
+    // A tree is large: it is read again for a further way.
+    let mut read = Some(documents);
+    let mut problem = String::new();
     for (splices, spot) in ways {
-        let after = apply(body, &splices, budget)?;
-        let mut expected = documents.clone();
-        if let Some(root) = expected.get_mut(number) {
-            match change {
-                YamlEdit::Update { value, .. } => set(root, path, value, spot),
-                YamlEdit::Append { value } => push(root, path, value),
-                YamlEdit::Remove => removal::take_out(root, path),
-            }
-        }
-        removal::count_again(&mut expected);
-        match unless_given_up(model::read(&after, budget))? {
-            Ok(mut is) => {
-                removal::count_again(&mut is);
-                if is == expected {
-                    return Ok(Edited::whole(text.with(after), said));
-                }
-                "is not what was meant".clone_into(&mut problem);
-            }
-            Err(error) => problem = format!("is broken ({error})"),
+        let documents = read.take().map_or_else(|| model::read(body, budget), Ok);
+        let mut expected = documents?;
+        make(&mut expected, number, path, change, spot);
+        match checked(body, &splices, &expected, budget)? {
+            Ok((after, _)) => return Ok(Edited::whole(text.with(after), said)),
+            Err(why) => problem = why,
         }
     }
     Err(EditError::risky(&problem))
 }
 
-/// The ways in which the value can be written there, the best first. A new key comes after `earlier` other new
-/// ones of its mapping.
-fn ways<'a>(
-    body: &'a str,
-    place: &'a Place<'a>,
+/// The splices of an edit, written in this way; of a new key, after `earlier` other new ones of its mapping.
+fn splices(
+    body: &str,
+    (seat, change): &Site<'_, '_>,
     earlier: usize,
-    value: &'a Value,
-) -> impl Iterator<Item = (Vec<Splice>, Spot)> + 'a {
-    let spots: &[Spot] = match place {
-        Place::There(_) => &[Spot::After],
-        Place::New { .. } => &[Spot::After, Spot::AfterBlanks, Spot::BeforeLast],
-    };
-    let all = spots
-        .iter()
-        .flat_map(move |spot| FORMS.map(|form| (form, *spot)));
-    all.filter_map(move |way| {
-        let splices = match place {
-            Place::There(seat) => splice::set(body, seat, value, way.0),
-            Place::New { mapping, key } => {
-                splice::add(body, mapping, Some(key), earlier, value, way)
-            }
-        };
-        Some((splices?, way.1))
+    way: (Form, Spot),
+) -> Vec<Splice> {
+    match *change {
+        Change::Set(value) => vec![splice::set(body, seat, value, way.0)],
+        Change::Add(key, value) => splice::add(body, seat, (key, value), earlier, way),
+        Change::Cut(index) => splice::remove(body, seat, index).unwrap_or_default(),
+    }
+}
+
+/// The text with the splices, and its documents; if these are not the expected ones, what they are.
+fn checked(
+    body: &str,
+    splices: &[Splice],
+    expected: &[Node],
+    budget: &Budget<'_>,
+) -> Result<Result<(String, Vec<Node>), String>, EditError> {
+    let after = apply(body, splices, budget)?;
+    Ok(match unless_given_up(model::read(&after, budget))? {
+        Ok(is) if is == expected => Ok((after, is)),
+        Ok(_) => Err("is not what was meant".to_owned()),
+        Err(error) => Err(format!("is broken ({error})")),
     })
 }
 
-/// The ways in which an item can be added to the sequence.
-fn appended(body: &str, place: &Place<'_>, value: &Value) -> Vec<(Vec<Splice>, Spot)> {
-    let Place::There(sequence) = place else {
-        return Vec::new();
+/// Makes the change in the tree.
+fn make(documents: &mut [Node], number: usize, path: &JsonPath, change: Change<'_>, spot: Spot) {
+    let (steps, root) = (path.steps(), documents.get_mut(number));
+    let whole = match change {
+        Change::Set(_) | Change::Add(None, _) => steps,
+        Change::Add(Some(_), _) | Change::Cut(_) => steps.split_last().map_or(steps, |it| it.1),
     };
-    let spots = [Spot::After, Spot::AfterBlanks].into_iter();
-    let all = spots.flat_map(|spot| FORMS.map(|form| (form, spot)));
-    let ways = all.filter_map(|way| {
-        let splices = splice::add(body, sequence, None, 0, value, way)?;
-        Some((splices, way.1))
-    });
-    ways.collect()
+    let Some(node) = root.and_then(|root| root.at_mut(whole)) else {
+        return;
+    };
+    match change {
+        Change::Set(value) => {
+            let anchor = node.anchor;
+            *node = Node::of(value);
+            node.anchor = anchor;
+        }
+        Change::Add(key, value) => {
+            let last = node.parts.len().saturating_sub(1);
+            let at = match spot {
+                Spot::BeforeLast if key.is_some() => last,
+                Spot::BeforeLast | Spot::Last => node.parts.len(),
+            };
+            node.parts.insert(at, Part::of(key, value));
+        }
+        Change::Cut(index) => {
+            let Part { key, value } = node.parts.remove(index);
+            let mut lost = value.anchors();
+            lost.extend(key.iter().flat_map(|key| key.anchors()));
+            // The later anchors count without them.
+            let moved = |number: usize| number - lost.iter().filter(|at| **at < number).count();
+            for document in documents {
+                document.each_mut(&mut |node| {
+                    node.anchor = moved(node.anchor);
+                    if let Content::Alias(to) = &mut node.content {
+                        *to = moved(*to);
+                    }
+                });
+            }
+        }
+    }
 }
 
-const FORMS: [Form; 3] = [Form::Lines, Form::Quoted, Form::Line];
-
 /// What an edit of this place says when it was made.
-fn said(
-    documents: &[Node],
-    number: usize,
-    change: &YamlEdit,
-    place: &Place<'_>,
-    path: &JsonPath,
-) -> String {
-    let done = match (change, place) {
-        (YamlEdit::Append { .. }, _) => "extended",
-        (YamlEdit::Remove, _) => "removed",
-        (YamlEdit::Update { .. }, Place::There(_)) => "updated",
-        (YamlEdit::Update { .. }, Place::New { .. }) => "created",
+fn said(documents: &[Node], number: usize, path: &JsonPath, change: Change<'_>) -> String {
+    let done = match change {
+        Change::Set(_) => "updated",
+        Change::Add(Some(_), _) => "created",
+        Change::Add(None, _) => "extended",
+        Change::Cut(_) => "removed",
     };
     let root = documents.get(number);
-    let followers = root.map_or("", |root| followers(root, path));
-    let document = if documents.len() > 1 {
-        format!(" in document {}", number + 1)
-    } else {
-        String::new()
+    let mut node = root;
+    let mut anchors = Vec::from_iter(root.map(|root| root.anchor));
+    for step in path.steps() {
+        node = node.and_then(|node| Some(&node.parts.get(node.index(step)?)?.value));
+        anchors.extend(node.map(|node| node.anchor));
+    }
+    let followers = match root.map_or(0, |root| root.aliases(&anchors)) {
+        0 => "",
+        _ => " (aliases of its anchor change as well)",
+    };
+    let document = match documents.len() {
+        0 | 1 => String::new(),
+        _ => format!(" in document {}", number + 1),
     };
     format!("Value at {path} {done} successfully{followers}{document}")
 }
 
 /// Which document of the file is meant, counted from 0, and the place in it: the one of that number, else
 /// the only one that has the path, else the only one that can take the last key of it.
-fn choose<'a>(
+fn choose<'t, 'e>(
     body: &str,
-    documents: &'a [Node],
-    path: &'a JsonPath,
+    documents: &'t [Node],
+    path: &'e JsonPath,
     document: Option<u64>,
-    change: &YamlEdit,
-) -> Result<(usize, Place<'a>), EditError> {
+    edit: &'e YamlEdit,
+) -> Result<(usize, Site<'t, 'e>), EditError> {
     let count = documents.len();
     if let Some(asked) = document {
-        let index = usize::try_from(asked).ok().and_then(|at| at.checked_sub(1));
-        let root = index.and_then(|number| Some((number, documents.get(number)?)));
-        let (number, root) = root.ok_or_else(|| {
+        let number = usize::try_from(asked).unwrap_or(usize::MAX).wrapping_sub(1);
+        let root = documents.get(number).ok_or_else(|| {
             path.clone().missing(format!(
                 "there is no document {asked}: the file contains {count}, counted from 1"
             ))
         })?;
-        return Ok((number, Place::find(body, root, path, change)?));
+        return Ok((number, place::find(body, root, path, edit)?));
     }
-    let mut places = Vec::new();
+    let mut sites = Vec::new();
     let mut problem = EditError::Refused(
         "the file contains no YAML document yet; write it as a whole".to_owned(),
     );
     for (number, root) in documents.iter().enumerate() {
-        match Place::find(body, root, path, change) {
-            Ok(place) => places.push((number, place)),
+        match place::find(body, root, path, edit) {
+            Ok(site) => sites.push((number, site)),
             // A document that has the path but cannot be edited there gives the more useful error.
             Err(error) if matches!(error, EditError::Refused(_)) => return Err(error),
             Err(error) => problem = error,
         }
     }
-    let has = |(_, place): &(usize, Place<'_>)| matches!(place, Place::There(_));
-    if places.iter().any(has) {
-        places.retain(has);
+    let has = |(_, (_, change)): &(usize, Site<'_, '_>)| !matches!(change, Change::Add(Some(_), _));
+    if sites.iter().any(has) {
+        sites.retain(has);
     }
-    let numbers: Vec<_> = places.iter().map(|(at, _)| (at + 1).to_string()).collect();
-    let mut places = places.into_iter();
-    match (places.next(), places.next()) {
-        (Some(place), None) => Ok(place),
-        (None, _) if count < 2 => Err(problem),
-        (None, _) => Err(path
+    match sites.len() {
+        0 if count < 2 => Err(problem),
+        0 => Err(path
             .clone()
             .missing(format!("none of the {count} documents of the file has it"))),
-        (Some(_), Some(_)) => Err(EditError::Refused(format!(
-            "{path} can mean the documents {} of the file; name one of them with `\"document\": N`, \
-             counted from 1",
-            numbers.join(", ")
-        ))),
+        1 => Ok(sites.remove(0)),
+        _ => {
+            let numbers: Vec<_> = sites.iter().map(|(at, _)| (at + 1).to_string()).collect();
+            Err(EditError::Refused(format!(
+                "{path} can mean the documents {} of the file; name one of them with `\"document\": N`, \
+                 counted from 1",
+                numbers.join(", ")
+            )))
+        }
     }
 }
 
-/// Makes the change in the tree: sets a place that is there, or a new key of a mapping.
-fn set(root: &mut Node, path: &JsonPath, value: &Value, spot: Spot) {
-    let node = said_as(value);
-    if let Some(slot) = root.at_mut(path.steps()) {
-        let anchor = slot.anchor;
-        *slot = Node { anchor, ..node };
-    } else if let Some((Step::Name(key), parent)) = path.steps().split_last()
-        && let Some(members) = root.at_mut(parent).and_then(Node::parts_mut)
-    {
-        let at = match spot {
-            Spot::After | Spot::AfterBlanks => members.len(),
-            Spot::BeforeLast => members.len().saturating_sub(1),
+impl Part {
+    fn of(key: Option<&str>, value: &Value) -> Self {
+        let key = key.map(|key| Box::new(Node::of(&Value::from(key))));
+        let value = Node::of(value);
+        Self { key, value }
+    }
+}
+
+impl Node {
+    /// The node that a reader must find for this value.
+    fn of(value: &Value) -> Self {
+        let (content, parts) = match value {
+            Value::String(text) => (Content::Text(text.as_str().into()), Vec::new()),
+            Value::Array(items) => {
+                let items = items.iter().map(|item| Part::of(None, item));
+                (Content::Sequence, items.collect())
+            }
+            Value::Object(members) => {
+                let members = members.iter().map(|(key, it)| Part::of(Some(key), it));
+                (Content::Mapping, members.collect())
+            }
+            other => (Content::Other(write::scalar(other).into()), Vec::new()),
         };
-        members.insert(at, member(key, node));
-    }
-}
-
-/// Adds an item to the sequence in the tree.
-fn push(root: &mut Node, path: &JsonPath, value: &Value) {
-    if let Some(items) = root.at_mut(path.steps()).and_then(Node::parts_mut) {
-        items.push(part(said_as(value)));
-    }
-}
-
-fn part(value: Node) -> Part {
-    Part { key: None, value }
-}
-
-fn member(key: &str, value: Node) -> Part {
-    Part {
-        key: Some(Box::new(said_as(&Value::from(key)))),
-        value,
-    }
-}
-
-/// The node that a reader must find for this value.
-fn said_as(value: &Value) -> Node {
-    let content = match value {
-        Value::String(text) => Content::Text(text.clone()),
-        Value::Array(items) => {
-            let items = items.iter().map(|item| part(said_as(item)));
-            Content::Items(items.collect())
+        Self {
+            content,
+            parts,
+            anchor: 0,
+            tag: None,
+            style: Style::Plain,
+            span: 0..0,
         }
-        Value::Object(members) => {
-            let members = members.iter();
-            Content::Members(members.map(|(key, it)| member(key, said_as(it))).collect())
-        }
-        other => Content::Other(write::scalar(other)),
-    };
-    Node {
-        content,
-        anchor: 0,
-        tag: None,
-        style: Style::Plain,
-        span: 0..0,
-    }
-}
-
-/// The remark that aliases of a changed anchor change as well.
-fn followers(root: &Node, path: &JsonPath) -> &'static str {
-    let mut anchors = vec![root.anchor];
-    let mut node = Some(root);
-    for step in path.steps() {
-        node = node.and_then(|node| Some(&node.parts().get(node.index(step)?)?.value));
-        anchors.extend(node.map(|node| node.anchor));
-    }
-    let follows =
-        |node: &Node| matches!(node.content, Content::Alias(to) if to > 0 && anchors.contains(&to));
-    if root.any(&follows) {
-        " (aliases of its anchor change as well)"
-    } else {
-        ""
     }
 }
 

@@ -133,6 +133,11 @@ fn a_key_or_an_item_is_taken_out_with_its_lines_and_the_comment_behind_it() {
         ("a:\n  b: 1\nd: 1\n", "$.a.b", "a: {}\nd: 1\n"),
         ("a: &x\n  - 1\nb: 1\n", "$.a[0]", "a: &x []\nb: 1\n"),
         ("- a: 1 # c\n  b: 2\n- c\n", "$[0].a", "- b: 2\n- c\n"),
+        (
+            "- a: 1 # c\n  # of b\n  b: 2\n- c\n",
+            "$[0].a",
+            "-\n  # of b\n  b: 2\n- c\n",
+        ),
         ("- a: 1\n  b: 2\n- c\n", "$[0]", "- c\n"),
         ("- a: 1\n- c\n", "$[-1]", "- a: 1\n"),
         ("- - a\n  - b\n", "$[0][0]", "- - b\n"),

@@ -365,6 +365,9 @@ fn a_text_that_ends_with_the_file_stays_as_it_is() {
     ] {
         assert_eq!(done(Y, &yaml_update(place, "1"), before), after);
     }
+    // An item cannot go before the last one.
+    let (class, _) = fault(Y, &yaml_append("$", "1"), "- |\n  x");
+    assert_eq!(class, Fault::EditRefused);
     assert_eq!(
         done(Y, &yaml_update("$.a", "\"x\\ny\\n\""), "a: 1"),
         "a: \"x\\ny\\n\""
@@ -423,4 +426,18 @@ fn a_carriage_return_alone_ends_a_line() {
     ] {
         assert_eq!(done("a.yaml", &yaml_update(place, "1"), before), after);
     }
+}
+
+#[test]
+fn an_indentation_can_be_long() {
+    let pad = " ".repeat(70_000);
+    let before = format!("-{pad}a:\n {pad}  b: 1\n");
+    assert_eq!(
+        done(Y, &yaml_update("$[0].a", "[1]"), &before),
+        format!("-{pad}a:\n {pad}  - 1\n")
+    );
+    assert_eq!(
+        done(Y, &yaml_update("$[0].c", "{\"d\": 2}"), &before),
+        format!("{before} {pad}c:\n {pad}  d: 2\n")
+    );
 }

@@ -4,15 +4,17 @@
 use serde_json::Value;
 
 use super::{
-    MissingKey, YamlEdit, choose,
+    MissingKey, YamlEdit, checked, choose, make,
     model::{self, Node},
-    place::Place,
-    said, set, ways,
+    place::Change,
+    said,
+    splice::Spot,
+    splices,
+    write::Form,
 };
 use crate::edit::{
     Budget, EditError, JsonPath,
-    path::Step,
-    text::{Splice, apply, resized},
+    text::{Splice, resized},
 };
 
 /// A text, and its pending changes.
@@ -21,32 +23,40 @@ pub(crate) struct Draft {
     documents: Vec<Node>,
     /// The documents with the changes.
     expected: Vec<Node>,
-    changes: Vec<Change>,
+    changes: Vec<Made>,
     /// Bytes of the text with the changes.
     size: usize,
 }
 
-struct Change {
+/// How the values are written.
+const WAY: (Form, Spot) = (Form::Lines, Spot::Last);
+
+struct Made {
     document: usize,
     path: JsonPath,
     is_new: bool,
     splices: Vec<Splice>,
 }
 
-impl Change {
+impl Made {
     /// Whether one of the two places holds the other.
     fn meets(&self, document: usize, path: &JsonPath) -> bool {
         let mut steps = self.path.steps().iter().zip(path.steps());
         self.document == document && steps.all(|(a, b)| a == b)
     }
 
+    /// Whether its splices lie apart from these. One place can have two paths.
+    fn is_apart(&self, splices: &[Splice]) -> bool {
+        let others = splices.iter().map(|(other, _)| other);
+        let mut pairs =
+            others.flat_map(|other| self.splices.iter().map(move |(one, _)| (one, other)));
+        pairs.all(|(one, other)| one.end <= other.start || other.end <= one.start)
+    }
+
     /// Whether it adds a key to the mapping that holds this place.
     fn is_beside(&self, document: usize, path: &JsonPath) -> bool {
-        let parent = |path: &JsonPath| -> Vec<Step> {
-            let (_, parent) = path.steps().split_last().unwrap_or((&Step::Index(0), &[]));
-            parent.to_vec()
-        };
-        self.is_new && self.document == document && parent(&self.path) == parent(path)
+        let whole = |path: &JsonPath| path.first(path.steps().len().saturating_sub(1));
+        self.is_new && self.document == document && whole(&self.path) == whole(path)
     }
 }
 
@@ -71,43 +81,33 @@ impl Draft {
         (value, missing): (&Value, MissingKey),
         budget: &Budget<'_>,
     ) -> Result<Option<String>, EditError> {
-        let change = YamlEdit::Update {
-            value: Value::Null,
-            missing,
-        };
-        let (number, place) = match choose(&self.body, &self.documents, path, document, &change) {
+        let value = value.clone();
+        let edit = YamlEdit::Update { value, missing };
+        let (number, site) = match choose(&self.body, &self.documents, path, document, &edit) {
             Ok(found) => found,
             // The tree does not contain the values of the earlier changes.
             Err(_) if !self.changes.is_empty() => return Ok(None),
             Err(error) => return Err(error),
         };
-        let is_new = matches!(place, Place::New { .. });
-        let beside = self.changes.iter().filter(|it| it.is_beside(number, path));
-        let way = ways(&self.body, &place, beside.count(), value).next();
-        let meets = self.changes.iter().any(|it| it.meets(number, path));
-        let Some((splices, spot)) = way.filter(|(splices, _)| !meets && self.are_free(splices))
-        else {
+        if self.changes.iter().any(|it| it.meets(number, path)) {
             return Ok(None);
-        };
-        self.size = resized(self.size, &splices, budget)?;
-        let said = said(&self.expected, number, &change, &place, path);
-        if let Some(root) = self.expected.get_mut(number) {
-            set(root, path, value, spot);
         }
-        self.changes.push(Change {
+        let changes = self.changes.iter();
+        let earlier = changes.filter(|it| it.is_beside(number, path)).count();
+        let splices = splices(&self.body, &site, earlier, WAY);
+        if !self.changes.iter().all(|it| it.is_apart(&splices)) {
+            return Ok(None);
+        }
+        self.size = resized(self.size, &splices, budget)?;
+        let said = said(&self.expected, number, path, site.1);
+        make(&mut self.expected, number, path, site.1, WAY.1);
+        self.changes.push(Made {
             document: number,
             path: path.clone(),
-            is_new,
+            is_new: matches!(site.1, Change::Add(..)),
             splices,
         });
         Ok(Some(said))
-    }
-
-    /// Whether the splices lie apart from those of the changes.
-    fn are_free(&self, splices: &[Splice]) -> bool {
-        let others = self.changes.iter().flat_map(|change| &change.splices);
-        let mut pairs = others.flat_map(|other| splices.iter().map(move |splice| (other, splice)));
-        pairs.all(|((one, _), (other, _))| one.end <= other.start || other.end <= one.start)
     }
 
     /// Makes the changes; `false` if the result is wrong.
@@ -115,17 +115,19 @@ impl Draft {
         if self.changes.is_empty() {
             return Ok(true);
         }
+        // The trees are large.
+        self.documents = Vec::new();
         let all = self.changes.drain(..).flat_map(|change| change.splices);
         let mut splices: Vec<Splice> = all.collect();
         // The sort is stable: splices of one place keep the order of the changes.
         splices.sort_by_key(|(range, _)| (range.start, range.end));
-        let body = apply(&self.body, &splices, budget)?;
-        self.documents = match model::read(&body, budget) {
-            Ok(documents) => documents,
-            Err(error @ EditError::Stopped(_)) => return Err(error),
-            Err(_) => return Ok(false),
-        };
-        self.body = body;
-        Ok(self.documents == self.expected)
+        match checked(&self.body, &splices, &self.expected, budget) {
+            Ok(Ok((body, documents))) => {
+                (self.body, self.documents) = (body, documents);
+                Ok(true)
+            }
+            Ok(Err(_)) | Err(EditError::TooLong { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -5,33 +5,36 @@ use std::{collections::HashSet, ops::Range};
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, StrInput, StructureStyle, options};
 
-use super::lines::{line_before, line_end, line_start};
+use super::lines::{after, line_before};
 use crate::edit::{
     Budget, EditError, Language, fits,
     path::{Step, item},
+    text::without_end,
 };
 
 /// A node. A comparison ignores its place, spelling and style.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) content: Content,
+    /// The members of a mapping, or the items of a sequence.
+    pub(super) parts: Vec<Part>,
     /// The number of its anchor, in the order of the text; 0 without one.
     pub(super) anchor: usize,
-    pub(super) tag: Option<String>,
+    pub(super) tag: Option<Box<str>>,
     pub(super) style: Style,
-    /// Bytes, without anchor and tag. A block collection ends where the next token starts; a block
-    /// scalar starts after its header.
+    /// Bytes, without anchor and tag. A block scalar starts after its header. Comments and blank lines after it are not
+    /// its own, unless its text holds them.
     pub(super) span: Range<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Content {
     /// Quoted, block, or plain text that is a string in every version of YAML.
-    Text(String),
+    Text(Box<str>),
     /// Plain text that may be a number, a truth value, null, a date …: as written.
-    Other(String),
-    Items(Vec<Part>),
-    Members(Vec<Part>),
+    Other(Box<str>),
+    Sequence,
+    Mapping,
     /// The anchor's number.
     Alias(usize),
 }
@@ -51,12 +54,6 @@ impl Part {
             _ => None,
         }
     }
-
-    /// Where its key starts, or its value.
-    pub(super) fn start(&self) -> usize {
-        let key = self.key.as_ref();
-        key.map_or(self.value.span.start, |key| key.span.start)
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +69,8 @@ pub(super) enum Style {
 
 impl PartialEq for Node {
     fn eq(&self, other: &Self) -> bool {
-        self.anchor == other.anchor && self.tag == other.tag && self.content == other.content
+        (self.anchor, &self.tag, &self.content, &self.parts)
+            == (other.anchor, &other.tag, &other.content, &other.parts)
     }
 }
 
@@ -80,34 +78,19 @@ impl Eq for Node {}
 
 impl std::hash::Hash for Node {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.content.hash(state);
+        (&self.content, &self.parts).hash(state);
     }
 }
 
 impl Node {
-    /// The members of a mapping, or the items of a sequence.
-    pub(super) fn parts(&self) -> &[Part] {
-        match &self.content {
-            Content::Items(parts) | Content::Members(parts) => parts,
-            _ => &[],
-        }
-    }
-
-    pub(super) fn parts_mut(&mut self) -> Option<&mut Vec<Part>> {
-        match &mut self.content {
-            Content::Items(parts) | Content::Members(parts) => Some(parts),
-            _ => None,
-        }
-    }
-
     /// The index of the part to which the step leads.
     pub(super) fn index(&self, step: &Step) -> Option<usize> {
         match (step, &self.content) {
-            (Step::Name(name), Content::Members(members)) => {
-                let mut names = members.iter().map(Part::name);
+            (Step::Name(name), Content::Mapping) => {
+                let mut names = self.parts.iter().map(Part::name);
                 names.position(|key| key == Some(name))
             }
-            (Step::Index(index), Content::Items(items)) => item(*index, items.len()),
+            (Step::Index(index), Content::Sequence) => item(*index, self.parts.len()),
             _ => None,
         }
     }
@@ -116,26 +99,15 @@ impl Node {
     pub(super) fn at_mut(&mut self, steps: &[Step]) -> Option<&mut Self> {
         steps.iter().try_fold(self, |node, step| {
             let index = node.index(step)?;
-            let part = node.parts_mut()?.get_mut(index)?;
-            Some(&mut part.value)
+            Some(&mut node.parts.get_mut(index)?.value)
         })
     }
 
     /// The last node in it, in the order of the text.
     pub(super) fn last(&self) -> &Self {
-        match (self.style, self.parts().last()) {
+        match (self.style, self.parts.last()) {
             (Style::Block, Some(last)) => last.value.last(),
             _ => self,
-        }
-    }
-
-    /// Where the last of it ends: comments and blank lines after it are not its own.
-    pub(super) fn end(&self, body: &str) -> usize {
-        let last = self.last();
-        if last.style == Style::BlockScalar {
-            end_of_lines(body, last.span.end)
-        } else {
-            last.span.end
         }
     }
 
@@ -144,26 +116,37 @@ impl Node {
         self.style == Style::Plain && self.span.is_empty()
     }
 
-    /// Whether it is such a node, or one in it.
-    pub(super) fn any(&self, is_such: &impl Fn(&Self) -> bool) -> bool {
-        let mut found = false;
-        self.each(&mut |node| found |= is_such(node));
-        found
+    /// It and everything in it.
+    fn nodes(&self) -> Vec<&Self> {
+        let mut nodes = vec![self];
+        let mut done = 0;
+        while let Some(node) = nodes.get(done).copied() {
+            for part in &node.parts {
+                nodes.extend(part.key.as_deref());
+                nodes.push(&part.value);
+            }
+            done += 1;
+        }
+        nodes
+    }
+
+    /// The anchors in it.
+    pub(super) fn anchors(&self) -> Vec<usize> {
+        let anchors = self.nodes().into_iter().map(|node| node.anchor);
+        anchors.filter(|anchor| *anchor > 0).collect()
+    }
+
+    /// How many aliases of these anchors are in it.
+    pub(super) fn aliases(&self, anchors: &[usize]) -> usize {
+        let is_one =
+            |node: &&Self| matches!(node.content, Content::Alias(to) if anchors.contains(&to));
+        self.nodes().into_iter().filter(is_one).count()
     }
 
     /// Calls this for it and everything in it, in the order of the text.
-    pub(super) fn each(&self, call: &mut impl FnMut(&Self)) {
-        call(self);
-        for part in self.parts() {
-            part.key.iter().for_each(|key| key.each(call));
-            part.value.each(call);
-        }
-    }
-
-    /// The same, for changes.
     pub(super) fn each_mut(&mut self, call: &mut impl FnMut(&mut Self)) {
         call(self);
-        for part in self.parts_mut().into_iter().flatten() {
+        for part in &mut self.parts {
             part.key.iter_mut().for_each(|key| key.each_mut(call));
             part.value.each_mut(call);
         }
@@ -172,8 +155,8 @@ impl Node {
     pub(super) fn kind(&self) -> &'static str {
         match &self.content {
             Content::Text(_) | Content::Other(_) => "a scalar",
-            Content::Items(_) => "a sequence",
-            Content::Members(_) => "a mapping",
+            Content::Sequence => "a sequence",
+            Content::Mapping => "a mapping",
             Content::Alias(_) => "an alias",
         }
     }
@@ -183,7 +166,8 @@ impl Node {
 /// too long is not begun.
 pub(super) fn read(body: &str, budget: &Budget<'_>) -> Result<Vec<Node>, EditError> {
     fits("YAML is read", body.len())?;
-    let options = options! { emit_comments: false };
+    // The last line of a block scalar has no line end if the file has none (YAML 1.2.2, rule 165).
+    let options = options! { emit_comments: false, block_scalar_eof_without_line_feed: true };
     let mut reader = Reader {
         body,
         events: Parser::new_from_str_with_options(body, options),
@@ -191,9 +175,14 @@ pub(super) fn read(body: &str, budget: &Budget<'_>) -> Result<Vec<Node>, EditErr
         budget,
     };
     let mut documents = Vec::new();
-    while let Some((event, _)) = reader.next()? {
-        if let Event::DocumentStart(..) = event {
-            documents.push(reader.node(0)?);
+    loop {
+        match reader.next()?.0 {
+            Event::DocumentStart(..) => {
+                let first = reader.next()?;
+                documents.push(reader.node(first, 0)?);
+            }
+            Event::StreamEnd => break,
+            _ => {}
         }
     }
     documents.shrink_to_fit();
@@ -214,15 +203,18 @@ struct Reader<'a> {
     budget: &'a Budget<'a>,
 }
 
+/// An event, and its bytes.
+type Found<'a> = (Event<'a>, Range<usize>);
+
 impl<'a> Reader<'a> {
-    fn next(&mut self) -> Result<Option<(Event<'a>, Range<usize>)>, EditError> {
+    fn next(&mut self) -> Result<Found<'a>, EditError> {
         if self.count.is_multiple_of(EVENTS) {
             self.budget.go_on()?;
         }
         self.count += 1;
         match self.events.next() {
-            None => Ok(None),
-            Some(Ok((event, span))) => Ok(Some((event, span.byte_range().unwrap_or_default()))),
+            None => Ok((Event::StreamEnd, 0..0)),
+            Some(Ok((event, span))) => Ok((event, span.byte_range().unwrap_or_default())),
             Some(Err(error)) => Err(self.invalid(error.info(), error.marker().byte_offset())),
         }
     }
@@ -231,110 +223,89 @@ impl<'a> Reader<'a> {
         Language::Yaml.invalid(problem, self.body, at)
     }
 
-    fn too_early(&self) -> EditError {
-        self.invalid("it ends too early", None)
-    }
-
-    fn need(&mut self) -> Result<(Event<'a>, Range<usize>), EditError> {
-        self.next()?.ok_or_else(|| self.too_early())
-    }
-
-    fn node(&mut self, depth: usize) -> Result<Node, EditError> {
-        let (event, span) = self.need()?;
-        self.node_of(event, span, depth)
-    }
-
-    fn node_of(
-        &mut self,
-        event: Event<'a>,
-        mut span: Range<usize>,
-        depth: usize,
-    ) -> Result<Node, EditError> {
+    fn node(&mut self, (event, mut span): Found<'a>, depth: usize) -> Result<Node, EditError> {
         if depth > DEEPEST {
             return Err(self.invalid(format!("more than {DEEPEST} levels"), span.start));
         }
-        let (content, anchor, tag, style) = match event {
-            Event::Alias(number) => (Content::Alias(number), 0, None, Style::Plain),
-            Event::Scalar(text, style, anchor, tag) => {
-                let plain = style == ScalarStyle::Plain;
-                let mut text = text.into_owned();
-                text.shrink_to_fit();
-                let style = Style::of_scalar(style);
-                if style == Style::BlockScalar && self.ends_in_text(&span) && text.ends_with('\n') {
-                    text.truncate(text.len() - 1);
+        let style = Style::of(&event);
+        let mut parts = Vec::new();
+        let (content, anchor, tag) = match event {
+            Event::Alias(number) => (Content::Alias(number), 0, None),
+            Event::Scalar(text, _, anchor, tag) => {
+                if style == Style::BlockScalar {
+                    span.end = self.end_of_lines(&text, span.end);
                 }
-                let content = if plain && may_be_other(&text) {
-                    Content::Other(text)
+                let content = if style == Style::Plain && may_be_other(&text) {
+                    Content::Other(text.into())
                 } else {
-                    Content::Text(text)
+                    Content::Text(text.into())
                 };
-                (content, anchor, tag, style)
+                (content, anchor, tag)
             }
-            Event::SequenceStart(style, anchor, tag) => {
-                let mut items = Vec::new();
-                span.end = loop {
-                    match self.need()? {
-                        (Event::SequenceEnd, end) => break end.end,
-                        (event, span) => items.push(Part {
-                            key: None,
-                            value: self.node_of(event, span, depth + 1)?,
-                        }),
+            Event::SequenceStart(_, anchor, tag) => {
+                while let Some(first) = self.inside(&mut span)? {
+                    let value = self.node(first, depth + 1)?;
+                    parts.push(Part { key: None, value });
+                }
+                (Content::Sequence, anchor, tag)
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                while let Some(first) = self.inside(&mut span)? {
+                    if style == Style::Block {
+                        self.no_tab(first.1.start)?;
                     }
-                };
-                items.shrink_to_fit();
-                (
-                    Content::Items(items),
-                    anchor,
-                    tag,
-                    Style::of_structure(style),
-                )
+                    parts.push(self.member(first, depth + 1)?);
+                }
+                self.no_duplicates(&parts)?;
+                (Content::Mapping, anchor, tag)
             }
-            Event::MappingStart(style, anchor, tag) => {
-                let mut members: Vec<Part> = Vec::new();
-                span.end = loop {
-                    match self.need()? {
-                        (Event::MappingEnd, end) => break end.end,
-                        (event, span) => {
-                            if style == StructureStyle::Block {
-                                self.no_tab(span.start)?;
-                            }
-                            let key = self.node_of(event, span, depth + 1)?;
-                            let mut value = self.node(depth + 1)?;
-                            if value.is_empty() && value.anchor == 0 {
-                                // The parser places it before the colon.
-                                let at = after(self.body, key.span.end, ':');
-                                value.span = at.map_or(value.span, |at| at..at);
-                            }
-                            let key = Some(Box::new(key));
-                            members.push(Part { key, value });
-                        }
-                    }
-                };
-                members.shrink_to_fit();
-                self.no_duplicates(&members)?;
-                (
-                    Content::Members(members),
-                    anchor,
-                    tag,
-                    Style::of_structure(style),
-                )
-            }
-            _ => return Err(self.too_early()),
+            _ => return Err(self.invalid("it ends too early", None)),
         };
+        if let (Style::Block, Some(last)) = (style, parts.last()) {
+            span.end = last.value.span.end;
+        }
+        parts.shrink_to_fit();
         Ok(Node {
             content,
+            parts,
             anchor,
-            tag: tag.map(|tag| tag.original()),
+            tag: tag.map(|tag| tag.original().into()),
             style,
             span,
         })
     }
 
-    /// Whether the text of a block scalar goes up to the very end of the file. Such a line has no line
-    /// end, though the parser adds one (YAML 1.2.2, rule 165).
-    fn ends_in_text(&self, span: &Range<usize>) -> bool {
-        let end = self.body.len();
-        span.end == end && !line_before(self.body, end).trim_matches(' ').is_empty()
+    /// The next event inside of a collection; at its end none, and the collection's span ends there.
+    fn inside(&mut self, span: &mut Range<usize>) -> Result<Option<Found<'a>>, EditError> {
+        let (event, at) = self.next()?;
+        if matches!(event, Event::SequenceEnd | Event::MappingEnd) {
+            span.end = at.end;
+            return Ok(None);
+        }
+        Ok(Some((event, at)))
+    }
+
+    fn member(&mut self, first: Found<'a>, depth: usize) -> Result<Part, EditError> {
+        let key = self.node(first, depth)?;
+        let first = self.next()?;
+        let mut value = self.node(first, depth)?;
+        if value.is_empty() && value.anchor == 0 {
+            // The parser places it before the colon.
+            let at = after(self.body, key.span.end, ':');
+            value.span = at..at;
+        }
+        let key = Some(Box::new(key));
+        Ok(Part { key, value })
+    }
+
+    /// Where the lines of a block scalar end. The parser's span may end in the indentation of the next line.
+    fn end_of_lines(&self, read: &str, end: usize) -> usize {
+        let text = self.body.get(..end).unwrap_or_default();
+        let text = text.trim_end_matches(' ');
+        if read.ends_with("\n\n") {
+            return without_end(text).len();
+        }
+        text.trim_end_matches(['\n', '\r']).len()
     }
 
     /// Tabs are no indentation, though the parser lets them after spaces.
@@ -351,10 +322,10 @@ impl<'a> Reader<'a> {
 
     fn no_duplicates(&self, members: &[Part]) -> Result<(), EditError> {
         let mut seen = HashSet::new();
-        for member in members {
-            if !seen.insert(member.key.as_ref().map(|key| &key.content)) {
+        for (member, key) in members.iter().filter_map(|it| Some((it, it.key.as_ref()?))) {
+            if !seen.insert((&key.content, &key.parts)) {
                 let name = member.name().unwrap_or("…");
-                return Err(self.invalid(format!("duplicate key `{name}`"), member.start()));
+                return Err(self.invalid(format!("duplicate key `{name}`"), key.span.start));
             }
         }
         Ok(())
@@ -362,19 +333,15 @@ impl<'a> Reader<'a> {
 }
 
 impl Style {
-    fn of_scalar(style: ScalarStyle) -> Self {
-        match style {
-            ScalarStyle::SingleQuoted => Self::SingleQuoted,
-            ScalarStyle::DoubleQuoted => Self::DoubleQuoted,
-            ScalarStyle::Literal | ScalarStyle::Folded => Self::BlockScalar,
-            ScalarStyle::Plain => Self::Plain,
-        }
-    }
-
-    fn of_structure(style: StructureStyle) -> Self {
-        match style {
-            StructureStyle::Flow => Self::Flow,
-            StructureStyle::Block => Self::Block,
+    fn of(event: &Event<'_>) -> Self {
+        match event {
+            Event::Scalar(_, ScalarStyle::SingleQuoted, ..) => Self::SingleQuoted,
+            Event::Scalar(_, ScalarStyle::DoubleQuoted, ..) => Self::DoubleQuoted,
+            Event::Scalar(_, ScalarStyle::Literal | ScalarStyle::Folded, ..) => Self::BlockScalar,
+            Event::SequenceStart(StructureStyle::Flow, ..)
+            | Event::MappingStart(StructureStyle::Flow, ..) => Self::Flow,
+            Event::SequenceStart(..) | Event::MappingStart(..) => Self::Block,
+            _ => Self::Plain,
         }
     }
 }
@@ -395,51 +362,4 @@ fn may_be_number(lower: &str) -> bool {
     let digits = lower.trim_start_matches(['-', '+', '.']);
     let number = |c: char| c.is_ascii_hexdigit() || "_:.+-xotz, ".contains(c);
     digits.starts_with(|c: char| c.is_ascii_digit()) && lower.chars().all(number)
-}
-
-/// The end of the last line before this byte that is not empty. A line that only begins before it is
-/// not looked at, if it begins with blanks.
-fn end_of_lines(body: &str, at: usize) -> usize {
-    let text = body.get(..at).unwrap_or_default();
-    let last = line_start(body, at);
-    let text = match text.get(last..) {
-        Some(line) if line.trim_matches(' ').is_empty() => text.get(..last).unwrap_or_default(),
-        _ => text,
-    };
-    text.trim_end_matches(['\n', '\r']).len()
-}
-
-/// The next byte that is neither blank nor in a comment.
-pub(super) fn skip(body: &str, mut at: usize) -> usize {
-    loop {
-        let rest = body.get(at..).unwrap_or_default();
-        let blank = rest.len() - rest.trim_start().len();
-        at += blank;
-        if !body.get(at..).is_some_and(|rest| rest.starts_with('#')) {
-            return at;
-        }
-        at = line_end(body, at);
-    }
-}
-
-/// The byte after this indicator, if it comes next.
-pub(super) fn after(body: &str, at: usize, indicator: char) -> Option<usize> {
-    let at = skip(body, at);
-    let rest = body.get(at..)?;
-    rest.starts_with(indicator)
-        .then_some(at + indicator.len_utf8())
-}
-
-/// The byte after so many anchors and tags that come next.
-pub(super) fn after_properties(body: &str, mut at: usize, count: usize) -> Option<usize> {
-    for _ in 0..count {
-        at = skip(body, at);
-        let rest = body.get(at..)?.strip_prefix(['&', '!'])?;
-        let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '{' | '}');
-        at += 1 + match rest.strip_prefix('<') {
-            Some(_) => rest.find('>')? + 1,
-            None => rest.find(ends).unwrap_or(rest.len()),
-        };
-    }
-    Some(at)
 }

@@ -1,33 +1,40 @@
 //! Finds the place of a path in the text, and checks that an edit can be made there.
 
+use serde_json::Value;
+
 use super::{
     MissingKey, YamlEdit,
-    lines::column,
-    model::{Content, Node, Style, after as after_sign, after_properties, skip},
+    lines::{after, after_properties, column, skip},
+    model::{Content, Node, Part, Style},
 };
 use crate::edit::{
     EditError, JsonPath,
     path::{Step, no_key},
 };
 
-#[derive(Debug)]
-pub(super) enum Place<'a> {
-    There(Seat<'a>),
-    /// A key that the mapping does not have.
-    New {
-        mapping: Seat<'a>,
-        key: &'a str,
-    },
+/// What a document gets, and at which node: a change of its parts at the collection.
+pub(super) type Site<'t, 'e> = (Seat<'t>, Change<'e>);
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Change<'e> {
+    /// Another value.
+    Set(&'e Value),
+    /// A new member with this key, or a new last item.
+    Add(Option<&'e str>, &'e Value),
+    /// The part of this index is taken out.
+    Cut(usize),
 }
 
 /// A node, and its surroundings in the text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seat<'a> {
     pub(super) node: &'a Node,
-    /// Of a block scalar, where its header starts.
-    pub(super) start: usize,
+    /// Where its key or its dash starts, or the node itself.
+    pub(super) head: usize,
     /// The end of the `key:` or `-` before it, including the anchor and the tag of the node.
     pub(super) lead: usize,
+    /// Where it starts; of a block scalar, its header.
+    pub(super) start: usize,
     pub(super) after: After,
     /// The indentation of the collection that it is in.
     pub(super) column: usize,
@@ -35,139 +42,158 @@ pub(super) struct Seat<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
-    Nothing,
     Key,
     Dash,
-    /// Anything inside of `[]` or `{}`.
-    Flow,
+    /// Anything inside of `[]` or `{}`, and the root: it can only be written on one line, in its place.
+    Nothing,
 }
 
-impl<'a> Place<'a> {
-    /// The place of the path, if the edit can be made there.
-    pub(super) fn find(
-        body: &str,
-        root: &'a Node,
-        path: &'a JsonPath,
-        change: &YamlEdit,
-    ) -> Result<Self, EditError> {
-        let place = Self::of(body, root, path)?;
-        match (&place, change) {
-            (Self::There(_), YamlEdit::Update { .. } | YamlEdit::Remove)
-                if path.steps().is_empty() =>
-            {
-                return Err(EditError::Refused(
-                    "`$` is the whole document; name a place in it, or write the file as a whole"
-                        .to_owned(),
-                ));
-            }
-            (Self::There(seat), YamlEdit::Update { .. }) => replaceable(seat.node, path)?,
-            (Self::There(seat), YamlEdit::Append { .. }) => extendable(seat.node, path)?,
-            (Self::There(seat), YamlEdit::Remove) => removable(root, seat.node, path)?,
-            (Self::New { mapping, key }, change) => {
-                let create = match change {
-                    YamlEdit::Update { missing, .. } if *missing == MissingKey::Created => {
-                        return Ok(place);
-                    }
-                    YamlEdit::Update { .. } => "; `\"create\": true` adds a new key",
-                    YamlEdit::Append { .. } | YamlEdit::Remove => "",
-                };
-                let problem = missing_key(mapping.node, key) + create;
-                return Err(path.clone().missing(problem));
-            }
+/// Finds the place of the path, if the edit can be made there.
+pub(super) fn find<'t, 'e>(
+    body: &str,
+    root: &'t Node,
+    path: &'e JsonPath,
+    edit: &'e YamlEdit,
+) -> Result<Site<'t, 'e>, EditError> {
+    let mut seat = Seat::of(root);
+    let mut within = None;
+    for (depth, step) in path.steps().iter().enumerate() {
+        if let Some(index) = seat.node.index(step)
+            && let Some(part) = seat.part(body, index)
+        {
+            within = Some((seat, index));
+            seat = part;
+            continue;
         }
-        Ok(place)
+        let is_last = depth + 1 == path.steps().len();
+        let problem = match (&seat.node.content, step, edit) {
+            (Content::Alias(_), ..) => return Err(behind_alias(&path.first(depth))),
+            (Content::Mapping, Step::Name(key), YamlEdit::Update { value, missing }) if is_last => {
+                if *missing == MissingKey::Created {
+                    return Ok((seat, Change::Add(Some(key), value)));
+                }
+                missing_key(seat.node, key) + "; `\"create\": true` adds a new key"
+            }
+            (Content::Mapping, Step::Name(name), _) => missing_key(seat.node, name),
+            (Content::Sequence, Step::Index(_), _) => {
+                format!("the sequence has {} items", seat.node.parts.len())
+            }
+            _ => format!(
+                "there is {} at {}, which has no such step",
+                seat.node.kind(),
+                path.first(depth)
+            ),
+        };
+        return Err(path.first(depth + 1).missing(problem));
     }
+    possible(root, path, seat, within, edit)
+}
 
-    pub(super) fn of(body: &str, root: &'a Node, path: &'a JsonPath) -> Result<Self, EditError> {
-        let last = path.steps().len().saturating_sub(1);
-        let mut seat = Seat::root(root);
-        for (depth, step) in path.steps().iter().enumerate() {
-            if let Some(index) = seat.node.index(step) {
-                seat = seat.part(body, index).ok_or_else(unclear)?;
-                continue;
-            }
-            let problem = match (&seat.node.content, step) {
-                (Content::Alias(_), _) => return Err(behind_alias(&path.first(depth))),
-                (Content::Members(_), Step::Name(key)) if depth == last => {
-                    return Ok(Self::New { mapping: seat, key });
-                }
-                (Content::Members(_), Step::Name(name)) => missing_key(seat.node, name),
-                (Content::Items(items), Step::Index(_)) => {
-                    format!("the sequence has {} items", items.len())
-                }
-                _ => format!(
-                    "there is {} at {}, which has no such step",
-                    seat.node.kind(),
-                    path.first(depth)
-                ),
-            };
-            return Err(path.first(depth + 1).missing(problem));
+/// The edit of a node that is there, if it can be made. `within` is the collection that holds it, and its index.
+fn possible<'t, 'e>(
+    root: &Node,
+    path: &JsonPath,
+    seat: Seat<'t>,
+    within: Option<(Seat<'t>, usize)>,
+    edit: &'e YamlEdit,
+) -> Result<Site<'t, 'e>, EditError> {
+    let node = seat.node;
+    let problem = match (edit, &node.content, within) {
+        (YamlEdit::Append { value }, Content::Sequence, _) => {
+            return Ok((seat, Change::Add(None, value)));
         }
-        Ok(Self::There(seat))
-    }
+        (YamlEdit::Append { .. }, Content::Alias(_), _) => return Err(behind_alias(path)),
+        (YamlEdit::Append { .. }, ..) => {
+            return Err(path.clone().missing(format!(
+                "it is {}; yaml_append adds to sequences, so write the whole value with yaml_update",
+                node.kind()
+            )));
+        }
+        (_, _, None) => {
+            "`$` is the whole document; name a place in it, or write the file as a whole".to_owned()
+        }
+        (YamlEdit::Update { value, .. }, ..) => match &node.tag {
+            Some(tag) => format!(
+                "the value at {path} has the tag {tag}, which may not fit another value; edit it with \
+                 text_replace"
+            ),
+            None if node.anchors().len() > usize::from(node.anchor > 0) => format!(
+                "the value at {path} holds anchors, which would be lost with it; change what is in it \
+                 one by one"
+            ),
+            None => return Ok((seat, Change::Set(value))),
+        },
+        (YamlEdit::Remove, _, Some((whole, index))) => {
+            let anchors = node.anchors();
+            if root.aliases(&anchors) == node.aliases(&anchors) {
+                return Ok((whole, Change::Cut(index)));
+            }
+            format!(
+                "the value at {path} has an anchor that an alias elsewhere refers to; change the alias first"
+            )
+        }
+    };
+    Err(EditError::Refused(problem))
 }
 
 impl<'a> Seat<'a> {
-    fn root(node: &'a Node) -> Self {
+    fn of(root: &'a Node) -> Self {
+        let start = root.span.start;
         Self {
-            node,
-            start: node.span.start,
-            lead: node.span.start,
+            node: root,
+            head: start,
+            lead: start,
+            start,
             after: After::Nothing,
             column: 0,
         }
     }
 
-    fn part(&self, body: &str, index: usize) -> Option<Self> {
-        let part = self.node.parts().get(index)?;
+    /// The seat of a part of the node.
+    pub(super) fn part(&self, body: &str, index: usize) -> Option<Self> {
+        let parts = &self.node.parts;
+        let Part { key, value: node } = parts.get(index)?;
+        let before = index.checked_sub(1).and_then(|at| parts.get(at));
+        let before = before.map(|before| before.value.span.end);
         let is_flow = self.node.style == Style::Flow;
-        let (after, lead) = match &part.key {
-            Some(key) => {
-                let bare = is_flow && part.value.is_empty();
-                let colon = after_sign(body, key.span.end, ':');
-                (After::Key, colon.or(bare.then_some(key.span.end))?)
+        let (head, lead) = match key {
+            Some(key) => (key.span.start, after(body, key.span.end, ':')),
+            None if is_flow => {
+                let lead = before.map_or(self.start + 1, |end| after(body, end, ','));
+                (skip(body, lead), lead)
             }
-            None if is_flow => (After::Flow, part.value.span.start),
-            None => (After::Dash, self.after_dash(body, index)?),
+            None => {
+                let lead = after(body, before.unwrap_or(self.start), '-');
+                (lead.saturating_sub(1), lead)
+            }
         };
-        let after = if is_flow { After::Flow } else { after };
-        self.child(body, &part.value, after, lead)
-    }
-
-    /// The byte after the dash of an item.
-    pub(super) fn after_dash(&self, body: &str, index: usize) -> Option<usize> {
-        let before = index
-            .checked_sub(1)
-            .and_then(|at| self.node.parts().get(at));
-        let from = before.map_or(self.start, |before| before.value.end(body));
-        after_sign(body, from, '-')
-    }
-
-    fn child(&self, body: &str, node: &'a Node, after: After, lead: usize) -> Option<Self> {
         let properties = usize::from(node.anchor > 0) + usize::from(node.tag.is_some());
-        let lead = match after {
-            After::Flow => lead,
-            _ => after_properties(body, lead, properties)?,
-        };
-        let start = match node.style {
-            _ if node.is_empty() => lead,
-            Style::Block | Style::BlockScalar => skip(body, lead),
-            _ => node.span.start,
-        };
+        let lead = after_properties(body, lead, properties);
         Some(Self {
             node,
-            start,
+            head,
             lead,
-            after,
+            start: if node.is_empty() {
+                lead
+            } else {
+                skip(body, lead)
+            },
+            after: match key {
+                _ if is_flow => After::Nothing,
+                Some(_) => After::Key,
+                None => After::Dash,
+            },
             column: column(body, self.start),
         })
     }
-}
 
-fn unclear() -> EditError {
-    EditError::Refused(
-        "the place cannot be located safely in the text; edit it with text_replace".to_owned(),
-    )
+    /// Where it ends; comments after it are not its own.
+    pub(super) fn end(&self) -> usize {
+        if self.node.is_empty() {
+            return self.lead;
+        }
+        self.node.span.end
+    }
 }
 
 fn behind_alias(path: &JsonPath) -> EditError {
@@ -177,56 +203,6 @@ fn behind_alias(path: &JsonPath) -> EditError {
 }
 
 fn missing_key(mapping: &Node, key: &str) -> String {
-    let keys = mapping.parts().iter();
+    let keys = mapping.parts.iter();
     no_key("mapping", keys.map(|part| part.name().unwrap_or("…")), key)
-}
-
-/// Refuses to add an item to what is no sequence.
-fn extendable(node: &Node, path: &JsonPath) -> Result<(), EditError> {
-    match &node.content {
-        Content::Items(_) => Ok(()),
-        Content::Alias(_) => Err(behind_alias(path)),
-        _ => Err(path.clone().missing(format!(
-            "it is {}; yaml_append adds to sequences, so write the whole value with yaml_update",
-            node.kind()
-        ))),
-    }
-}
-
-/// Refuses to remove an anchor that something outside of the value refers to.
-fn removable(root: &Node, node: &Node, path: &JsonPath) -> Result<(), EditError> {
-    let mut anchors = Vec::new();
-    node.each(&mut |node| anchors.extend((node.anchor > 0).then_some(node.anchor)));
-    let aliases = |whole: &Node| {
-        let mut count = 0;
-        whole.each(&mut |node| {
-            let is_one = matches!(node.content, Content::Alias(to) if anchors.contains(&to));
-            count += usize::from(is_one);
-        });
-        count
-    };
-    if aliases(root) > aliases(node) {
-        return Err(EditError::Refused(format!(
-            "the value at {path} has an anchor that an alias elsewhere refers to; change the alias first"
-        )));
-    }
-    Ok(())
-}
-
-/// Refuses a value whose tag or anchors would be lost with it.
-fn replaceable(node: &Node, path: &JsonPath) -> Result<(), EditError> {
-    if let Some(tag) = &node.tag {
-        return Err(EditError::Refused(format!(
-            "the value at {path} has the tag {tag}, which may not fit another value; edit it with \
-             text_replace"
-        )));
-    }
-    let inner = |inner: &Node| inner.anchor > 0 && !std::ptr::eq(inner, node);
-    if node.any(&inner) {
-        return Err(EditError::Refused(format!(
-            "the value at {path} holds anchors, which would be lost with it; change what is in it \
-             one by one"
-        )));
-    }
-    Ok(())
 }

@@ -9,268 +9,239 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::{
-    lines::{column, line_end, line_start, starts_line},
+    lines::{after, column, line_end, line_start, next_line, starts_line},
     model::{Content, Node, Style},
     place::{After, Seat},
-    write::{self, Form, INDENT},
+    write::{self, Form, INDENT, indented},
 };
-use crate::edit::text::{Splice, end_near, with_ends};
+use crate::edit::text::{Splice, end_near, with_ends, without_end};
 
-/// Where a new key is put.
+/// Where a new key or item is put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spot {
-    /// After the last member.
-    After,
-    /// After the blank lines that belong to the text of the last member.
-    AfterBlanks,
-    /// Before the last member, if its text ends without a line end and nothing can follow it.
+    Last,
+    /// If the text of the last one ends without a line end, and nothing can follow it.
     BeforeLast,
 }
 
-/// The splices that set a value; `None` if the value cannot be written in that form.
-pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Option<Vec<Splice>> {
-    let node = seat.node;
-    if seat.after == After::Flow {
-        let line = (form == Form::Line).then(|| write::flow(value, node.style))?;
-        let colon = body.get(..seat.start)?.ends_with(':');
-        let (range, gap) = match (node.is_empty(), node.anchor) {
-            (false, _) => (node.span.clone(), ""),
-            (true, 0) if colon => (seat.start..seat.start, " "),
-            (true, 0) => (seat.start..seat.start, ": "),
-            (true, _) => (node.span.clone(), " "),
+/// The splice that sets a value.
+pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Splice {
+    let Seat { lead, start, .. } = *seat;
+    let (node, style) = (seat.node, seat.node.style);
+    let part = |range: Range<usize>| body.get(range).unwrap_or_default();
+    let (old, end) = old(body, seat);
+    if seat.after == After::Nothing {
+        let gap = match node.is_empty() {
+            false => "",
+            true if node.anchor > 0 || part(0..start).ends_with(':') => " ",
+            true => ": ",
         };
-        return Some(ended(body, seat.start, [(range, format!("{gap}{line}"))]));
+        return (
+            start..old,
+            format!("{gap}{}", write::text(value, style, Form::Line)),
+        );
     }
     let deeper = seat.column + INDENT;
-    let text = Text::of(value, node.style, deeper, form)?;
-    let old = Old::of(body, seat);
-    let in_place = old.starts_line || (seat.after == After::Dash && node.anchor == 0);
-    let column = if node.is_empty() {
-        deeper
-    } else {
-        column(body, seat.start)
-    };
+    let is_block = write::is_block(value, style, form);
+    let own_line = !node.is_empty() && starts_line(body, start);
     // Only a sequence in block style may be at the column of its key.
-    let is_sequence = matches!(text, Text::Block(value) if value.is_array());
-    let fits =
-        column > seat.column || (column == seat.column && seat.after == After::Key && is_sequence);
-    let (start, column, pad) = match (fits, old.starts_line) {
-        (false, true) => (line_start(body, seat.start), deeper, " ".repeat(deeper)),
-        _ => (seat.start, column, String::new()),
+    let beside_key = is_block && value.is_array() && seat.after == After::Key;
+    let at = match column(body, start) {
+        at if !node.is_empty() && (at > seat.column || beside_key) => at,
+        _ => deeper,
     };
-    let (first, more) = match text {
-        Text::Block(value) if in_place => {
-            let text = write::block(value, column, form);
-            let (first, more) = cut(&text);
-            let gap = if start == seat.lead { " " } else { "" };
-            let first = (start..old.first.end, format!("{gap}{pad}{first}"));
-            (first, (old.more.clone(), more.to_owned()))
-        }
-        Text::Block(value) => {
-            let start = body.get(..seat.start)?.trim_end_matches(' ').len();
-            let text = format!(
-                "\n{}{}",
-                " ".repeat(deeper),
-                write::block(value, deeper, form)
-            );
-            (
-                (start..old.first.end, String::new()),
-                (old.more.clone(), text),
-            )
-        }
-        Text::Written(text) => {
-            let (first, more) = cut(&text);
-            // A value beside the key replaces a collection below it, unless there are comments between them.
-            let beside = old.starts_line && node.style == Style::Block && {
-                let between = line_end(body, seat.lead)..line_start(body, seat.start);
-                body.get(between).unwrap_or_default().trim().is_empty()
-            };
-            let at = seat.lead..seat.lead;
-            let (first_at, pad, more_at) = if beside {
-                let below = line_end(body, seat.lead)..old.first.end;
-                (at, String::new(), below)
-            } else {
-                (start..old.first.end, pad, old.more.clone())
-            };
-            let gap = if first_at.start == seat.lead { " " } else { "" };
-            (
-                (first_at, format!("{gap}{pad}{first}")),
-                (more_at, more.to_owned()),
-            )
-        }
+    let gap = match part(lead..start) {
+        "" => " ".to_owned(),
+        _ if own_line => part(lead..line_start(body, start)).to_owned() + &" ".repeat(at),
+        gap => gap.to_owned(),
     };
-    Some(ended(body, seat.start, [first, more]))
+    let line_end_here = end_near(body, start);
+    let lines = |indent| {
+        let text = indented(&write::text(value, style, form), indent);
+        with_ends(&text, line_end_here)
+    };
+    // A comment behind the old value.
+    let comment = part(old..line_end(body, old)).trim_end();
+    if is_block && !own_line && (seat.after == After::Key || node.anchor > 0) {
+        let pad = " ".repeat(deeper);
+        let text = format!("{comment}{line_end_here}{pad}{}", lines(deeper));
+        return (lead..end, text);
+    }
+    let text = lines(if is_block { at } else { deeper });
+    let (first, more) = text.split_at(text.find(line_end_here).unwrap_or(text.len()));
+    // A value beside the key replaces a collection below it, unless there are comments between them.
+    let key_end = line_end(body, lead);
+    let is_below = own_line && style == Style::Block && !is_block;
+    let text = if is_below && part(key_end..start).trim().is_empty() {
+        format!(" {first}{}{more}", part(lead..key_end))
+    } else {
+        format!("{gap}{first}{comment}{more}")
+    };
+    (lead..end, text)
 }
 
-/// The splices that add a member with this key to a mapping, or an item to a sequence, after `earlier` other new ones;
-/// `None` if it cannot be written in that form or there.
+/// Where the old value ends, of a block scalar its header; and where its last line ends.
+fn old(body: &str, seat: &Seat<'_>) -> (usize, usize) {
+    let (start, end) = (seat.start, line_end(body, seat.end()));
+    match seat.node.style {
+        Style::Block => (end, end),
+        Style::BlockScalar => {
+            let sign = |c: char| matches!(c, '|' | '>' | '+' | '-' | '0'..='9');
+            let header = body.get(start..).unwrap_or_default();
+            let header = header.len() - header.trim_start_matches(sign).len();
+            // Blank lines that its text held stay.
+            let text = body.get(..end).unwrap_or_default();
+            let end = text.trim_end_matches(['\n', '\r']).len();
+            (start + header, end.max(line_end(body, start)))
+        }
+        _ => (seat.end(), end),
+    }
+}
+
+/// The splices that add a member with this key to a mapping, or an item to a sequence, after `earlier` other new ones.
 pub(super) fn add(
     body: &str,
     whole: &Seat<'_>,
-    key: Option<&str>,
+    (key, value): (Option<&str>, &Value),
     earlier: usize,
-    value: &Value,
     (form, spot): (Form, Spot),
-) -> Option<Vec<Splice>> {
-    let ((Content::Members(parts), Some(_)) | (Content::Items(parts), None)) =
-        (&whole.node.content, key)
-    else {
-        return None;
+) -> Vec<Splice> {
+    let last = whole.node.parts.len().checked_sub(1);
+    let last = last.and_then(|last| whole.part(body, last));
+    let Some(last) = last.filter(|_| whole.node.style != Style::Flow) else {
+        let member = match key {
+            None => write::text(value, Style::Plain, Form::Line),
+            Some(_) => write::part(key, value, Form::Line),
+        };
+        return add_in_flow(body, whole, last, earlier, &member);
     };
-    // Where the last one starts, and its value.
-    let last = parts.last().map(|last| (last.start(), &last.value));
-    let name = key.map(write::name);
-    if whole.node.style == Style::Flow {
-        let wanted = form == Form::Line && spot == Spot::After;
-        let value = write::flow(value, Style::Plain);
-        let member = name.map_or_else(|| value.clone(), |name| format!("{name}: {value}"));
-        return wanted.then(|| add_in_flow(body, whole, last, earlier, &member))?;
-    }
-    let (last_start, last_value) = last?;
     let column = column(body, whole.start);
-    let deeper = column + INDENT;
-    let member = match (Text::of(value, Style::Plain, deeper, form)?, name) {
-        (Text::Written(text), Some(name)) => format!("{name}: {text}"),
-        (Text::Written(text), None) => format!("- {text}"),
-        (Text::Block(value), Some(name)) => {
-            let (pad, text) = (" ".repeat(deeper), write::block(value, deeper, form));
-            format!("{name}:\n{pad}{text}")
-        }
-        (Text::Block(value), None) => format!("- {}", write::block(value, deeper, form)),
-    };
+    let text = indented(&write::part(key, value, form), column);
     let pad = " ".repeat(column);
     let (at, text) = match spot {
-        Spot::After => {
-            let end = line_end(body, last_value.end(body));
-            (end, format!("\n{pad}{member}"))
+        Spot::Last => {
+            let end = line_end(body, last.end());
+            (end, format!("\n{pad}{text}"))
         }
-        Spot::AfterBlanks => {
-            let end = line_start(body, last_value.last().span.end);
-            (end, format!("{pad}{member}\n"))
-        }
-        Spot::BeforeLast => {
-            let start = match parts.len() {
-                1 => whole.start,
-                _ => last_start,
-            };
-            (start, format!("{member}\n{pad}"))
-        }
+        Spot::BeforeLast => (last.head, format!("{text}\n{pad}")),
     };
-    Some(ended(body, at, [(at..at, text)]))
+    vec![(at..at, with_ends(&text, end_near(body, at)))]
 }
 
 fn add_in_flow(
     body: &str,
     whole: &Seat<'_>,
-    last: Option<(usize, &Node)>,
+    last: Option<Seat<'_>>,
     earlier: usize,
     member: &str,
-) -> Option<Vec<Splice>> {
-    let Some((start, value)) = last else {
+) -> Vec<Splice> {
+    let Some(last) = last else {
         let inside = whole.start + 1;
-        let spaces = body.get(inside..)?.find(|c| c != ' ')?;
-        let gap = match (earlier, spaces) {
-            (0, 0) => "",
-            (0, _) => " ",
+        let padded = body.get(inside..).is_some_and(|it| it.starts_with(' '));
+        let gap = match earlier {
+            0 if padded => " ",
+            0 => "",
             _ => ", ",
         };
-        let text = format!("{gap}{member}");
-        return Some(ended(body, inside, [(inside..inside, text)]));
+        return vec![(inside..inside, format!("{gap}{member}"))];
     };
-    let end = value.span.end;
+    let end = last.end();
+    if !is_alone(body, &last) {
+        return vec![(end..end, format!(", {member}"))];
+    }
     let line = line_end(body, end);
-    let rest = body.get(end..line)?.trim_start();
-    let comma = rest.starts_with(',');
-    let after = rest.trim_start_matches(',').trim_start();
-    let splices = if starts_line(body, start) && (after.is_empty() || after.starts_with('#')) {
-        let pad = " ".repeat(column(body, start));
-        if comma {
-            vec![(line..line, format!("\n{pad}{member},"))]
-        } else if earlier > 0 {
-            vec![(line..line, format!(",\n{pad}{member}"))]
-        } else {
-            let text = format!("\n{pad}{member}");
-            vec![(end..end, ",".to_owned()), (line..line, text)]
-        }
+    let pad = end_near(body, end).to_owned() + &" ".repeat(column(body, last.head));
+    if after(body, end, ',') > end {
+        vec![(line..line, format!("{pad}{member},"))]
+    } else if earlier > 0 {
+        vec![(line..line, format!(",{pad}{member}"))]
     } else {
-        vec![(end..end, format!(", {member}"))]
-    };
-    Some(ended(body, end, splices))
-}
-
-/// The text of a value, before its place is known.
-enum Text<'a> {
-    Written(String),
-    Block(&'a Value),
-}
-
-impl<'a> Text<'a> {
-    fn of(value: &'a Value, old: Style, indent: usize, form: Form) -> Option<Self> {
-        match (form, value) {
-            (Form::Line, _) => Some(Self::Written(write::flow(value, old))),
-            (Form::Lines, Value::String(text)) => write::literal(text, indent).map(Self::Written),
-            _ if old != Style::Flow && !write::is_flow(value) => Some(Self::Block(value)),
-            _ => None,
-        }
+        let comma = (end..end, ",".to_owned());
+        vec![comma, (line..line, format!("{pad}{member}"))]
     }
 }
 
-/// The bytes of an old value.
-struct Old {
-    /// What the first line of the new one replaces.
-    first: Range<usize>,
-    /// What its other lines replace.
-    more: Range<usize>,
-    starts_line: bool,
+/// Whether nothing else is on the lines of a part in `[]` or `{}`, except for its comma and a comment.
+fn is_alone(body: &str, part: &Seat<'_>) -> bool {
+    let end = part.end();
+    let rest = body.get(end..line_end(body, end)).unwrap_or_default();
+    let rest = rest.trim_start_matches([',', ' ', '\t']);
+    starts_line(body, part.head) && (rest.is_empty() || rest.starts_with('#'))
 }
 
-impl Old {
-    fn of(body: &str, seat: &Seat<'_>) -> Self {
-        let (node, start) = (seat.node, seat.start);
-        let (end, more) = match node.style {
-            _ if node.is_empty() => {
-                let line = line_end(body, start);
-                let blank = body.get(start..line).unwrap_or_default().trim().is_empty();
-                (if blank { line } else { start }, line..line)
-            }
-            Style::Block => {
-                let end = line_end(body, node.end(body));
-                (end, end..end)
-            }
-            Style::BlockScalar => {
-                let header = body.get(start..).unwrap_or_default();
-                let sign = |c: char| !matches!(c, '|' | '>' | '+' | '-' | '0'..='9');
-                let line = line_end(body, start);
-                let end = start + header.find(sign).unwrap_or(header.len());
-                (end, line..node.end(body).max(line))
-            }
-            _ => {
-                let line = line_end(body, node.span.end);
-                (node.span.end, line..line)
-            }
-        };
-        Self {
-            first: start..end,
-            more,
-            starts_line: !node.is_empty() && starts_line(body, start),
+/// The splices that take a part out of a collection, with its lines and the comment behind it. A collection that loses
+/// its only part is written as an empty one.
+pub(super) fn remove(body: &str, whole: &Seat<'_>, index: usize) -> Option<Vec<Splice>> {
+    let this = whole.part(body, index)?;
+    let next = whole.part(body, index + 1);
+    let previous = index.checked_sub(1).and_then(|at| whole.part(body, at));
+    match (&previous, &next) {
+        (None, None) => {
+            let empty = match whole.node.content {
+                Content::Sequence => Value::Array(Vec::new()),
+                _ => Value::Object(serde_json::Map::new()),
+            };
+            Some(vec![set(body, whole, &empty, Form::Line)])
         }
+        _ if whole.node.style == Style::Flow => cut_in_flow(body, &this, previous, next),
+        _ => Some(vec![cut_in_block(body, &this, previous, next)?]),
     }
 }
 
-/// The first line, and the others with the line ends before them.
-fn cut(text: &str) -> (&str, &str) {
-    text.split_at(text.find('\n').unwrap_or(text.len()))
+fn cut(range: Range<usize>) -> Splice {
+    (range, String::new())
 }
 
-/// The splices, with the line ends of the neighbouring line.
-pub(super) fn ended(
+fn cut_in_block(
     body: &str,
-    near: usize,
-    splices: impl IntoIterator<Item = Splice>,
-) -> Vec<Splice> {
-    let end = end_near(body, near);
-    let splices = splices.into_iter();
-    splices
-        .map(|(range, text)| (range, with_ends(&text, end)))
-        .collect()
+    this: &Seat<'_>,
+    previous: Option<Seat<'_>>,
+    next: Option<Seat<'_>>,
+) -> Option<Splice> {
+    let end = line_end(body, this.end());
+    if !starts_line(body, this.head) {
+        // It starts behind a dash: the next one moves up to its place, unless comments are between them.
+        let next = next?.head;
+        if body.get(end..next)?.trim().is_empty() {
+            return Some(cut(this.head..next));
+        }
+        let dash = body.get(..this.head)?.trim_end_matches(' ').len();
+        return Some(cut(dash..end));
+    }
+    let start = line_start(body, this.head);
+    let after = next_line(body, end);
+    let needs_line_end = |previous: Seat<'_>| {
+        let Node { content, style, .. } = previous.node.last();
+        let is_text = matches!(content, Content::Text(text) if text.ends_with('\n'));
+        *style == Style::BlockScalar && is_text
+    };
+    if after > end || previous.is_some_and(needs_line_end) {
+        return Some(cut(start..after));
+    }
+    // The file ends without a line end, and stays so.
+    Some(cut(without_end(body.get(..start)?).len()..end))
+}
+
+fn cut_in_flow(
+    body: &str,
+    this: &Seat<'_>,
+    previous: Option<Seat<'_>>,
+    next: Option<Seat<'_>>,
+) -> Option<Vec<Splice>> {
+    let end = this.end();
+    let comma = after(body, end, ',');
+    if is_alone(body, this) {
+        let lines = cut(line_start(body, this.head)..next_line(body, line_end(body, end)));
+        if comma > end {
+            return Some(vec![lines]);
+        }
+        let previous = previous?.end();
+        return Some(vec![cut(previous..after(body, previous, ',')), lines]);
+    }
+    if next.is_none() {
+        return Some(vec![cut(previous?.end()..end)]);
+    }
+    let blanks = body.get(comma..)?;
+    let blanks = blanks.len() - blanks.trim_start_matches(' ').len();
+    Some(vec![cut(this.head..comma + blanks)])
 }

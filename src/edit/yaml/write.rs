@@ -4,42 +4,6 @@ use serde_json::Value;
 
 use super::model::{Style, may_be_other};
 
-/// A value on one line, as in `[]` and `{}`; strings in the style of what they replace.
-pub(super) fn flow(value: &Value, style: Style) -> String {
-    match value {
-        Value::String(text) => string(text, style),
-        Value::Array(items) => {
-            let items: Vec<_> = items.iter().map(|item| flow(item, Style::Plain)).collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Object(members) => {
-            let members: Vec<_> = members
-                .iter()
-                .map(|(key, value)| format!("{}: {}", name(key), flow(value, Style::Plain)))
-                .collect();
-            format!("{{{}}}", members.join(", "))
-        }
-        other => scalar(other),
-    }
-}
-
-/// A scalar that is no text. Readers of YAML 1.1 take a number with an exponent for text if it has neither a point nor
-/// a sign in the exponent: `1e5` is written `1.0e+5`.
-pub(super) fn scalar(value: &Value) -> String {
-    let text = value.to_string();
-    let Some((mantissa, exponent)) = text.split_once(['e', 'E']).filter(|_| value.is_number())
-    else {
-        return text;
-    };
-    let point = if mantissa.contains('.') { "" } else { ".0" };
-    let sign = if exponent.starts_with(['+', '-']) {
-        ""
-    } else {
-        "+"
-    };
-    format!("{mantissa}{point}e{sign}{exponent}")
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// Over several lines: a literal text, or a collection in block style.
@@ -51,73 +15,94 @@ pub(super) enum Form {
 
 pub(super) const INDENT: usize = 2;
 
-/// A value over as many lines as it needs, the first of them without indentation.
-pub(super) fn block(value: &Value, indent: usize, form: Form) -> String {
-    let pad = format!("\n{}", " ".repeat(indent));
-    match value {
-        Value::Array(items) if !items.is_empty() => {
-            let item = |item| format!("- {}", block(item, indent + INDENT, form));
-            items.iter().map(item).collect::<Vec<_>>().join(&pad)
-        }
-        Value::Object(members) if !members.is_empty() => {
-            let member = |(key, value): (&String, &Value)| {
-                let gap = if is_flow(value) {
-                    " ".to_owned()
-                } else {
-                    format!("{pad}{}", " ".repeat(INDENT))
-                };
-                let value = block(value, indent + INDENT, form);
-                format!("{}:{gap}{value}", name(key))
-            };
-            members.iter().map(member).collect::<Vec<_>>().join(&pad)
-        }
+/// A value in the style of what it replaces. Its first line has no indentation. The lines of a literal text have none,
+/// either.
+pub(super) fn text(value: &Value, style: Style, form: Form) -> String {
+    let is_block = is_block(value, style, form);
+    let inner = if is_block { form } else { Form::Line };
+    let member = |(key, value): (&String, &Value)| part(Some(key), value, inner);
+    let item = |value: &Value| match inner {
+        Form::Line => text(value, Style::Plain, inner),
+        Form::Lines | Form::Quoted => part(None, value, inner),
+    };
+    let (parts, open, close): (Vec<String>, _, _) = match value {
         Value::String(text) if form == Form::Lines => {
-            literal(text, indent).unwrap_or_else(|| flow(value, Style::Plain))
+            return literal(text).unwrap_or_else(|| string(text, style));
         }
-        other => flow(other, Style::Plain),
+        Value::String(text) => return string(text, style),
+        Value::Array(items) => (items.iter().map(item).collect(), '[', ']'),
+        Value::Object(members) => (members.iter().map(member).collect(), '{', '}'),
+        other => return scalar(other),
+    };
+    if is_block {
+        parts.join("\n")
+    } else {
+        format!("{open}{}{close}", parts.join(", "))
+    }
+}
+
+/// Whether it is written as a collection in block style.
+pub(super) fn is_block(value: &Value, style: Style, form: Form) -> bool {
+    let is_empty = match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => true,
+    };
+    !is_empty && style != Style::Flow && form != Form::Line
+}
+
+/// A member of a mapping with this key, or an item of a sequence.
+pub(super) fn part(key: Option<&str>, value: &Value, form: Form) -> String {
+    let text = indented(&text(value, Style::Plain, form), INDENT);
+    match key.map(|key| string(key, Style::Plain)) {
+        None => format!("- {text}"),
+        Some(key) if is_block(value, Style::Plain, form) => {
+            format!("{key}:\n{}{text}", " ".repeat(INDENT))
+        }
+        Some(key) => format!("{key}: {text}"),
+    }
+}
+
+/// The lines after the first one with this indentation more.
+pub(super) fn indented(text: &str, indent: usize) -> String {
+    let pad = format!("\n{}", " ".repeat(indent));
+    let mut lines = text.split('\n');
+    let first = lines.next().unwrap_or_default().to_owned();
+    lines.fold(first, |text, line| match line {
+        "" => text + "\n",
+        _ => text + &pad + line,
+    })
+}
+
+/// A scalar that is no text. Readers of YAML 1.1 take a number with an exponent for text if it has neither a point nor
+/// a sign in the exponent: `1e5` is written `1.0e+5`.
+pub(super) fn scalar(value: &Value) -> String {
+    let text = value.to_string();
+    match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) if value.is_number() => {
+            let point = if mantissa.contains('.') { "" } else { ".0" };
+            let exponent = exponent.trim_start_matches('+');
+            let sign = if exponent.starts_with('-') { "" } else { "+" };
+            format!("{mantissa}{point}e{sign}{exponent}")
+        }
+        _ => text,
     }
 }
 
 /// A literal block scalar; `None` if it would not be read as the same text.
-pub(super) fn literal(text: &str, indent: usize) -> Option<String> {
-    let (lines, chomping) = match text.strip_suffix('\n') {
-        None => (text, "-"),
-        Some(lines) => (lines, ""),
+fn literal(text: &str) -> Option<String> {
+    let (lines, header) = match text.strip_suffix('\n') {
+        None => (text, "|-"),
+        Some(lines) => (lines, "|"),
     };
     let readable = text.contains('\n')
         && !lines.is_empty()
         && !lines.starts_with([' ', '\n'])
         && !lines.ends_with('\n')
-        && lines
-            .split('\n')
-            .all(|line| line.chars().all(is_harmless) && !line.ends_with(' '));
-    let pad = " ".repeat(indent);
-    let line = |line: &str| {
-        if line.is_empty() {
-            "\n".to_owned()
-        } else {
-            format!("\n{pad}{line}")
-        }
-    };
-    readable.then(|| {
-        format!(
-            "|{chomping}{}",
-            lines.split('\n').map(line).collect::<String>()
-        )
-    })
-}
-
-/// Whether it is written on one line everywhere.
-pub(super) fn is_flow(value: &Value) -> bool {
-    match value {
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
-        _ => true,
-    }
-}
-
-pub(super) fn name(key: &str) -> String {
-    string(key, Style::Plain)
+        && !lines.ends_with(' ')
+        && !lines.contains(" \n")
+        && lines.chars().all(|c| c == '\n' || is_harmless(c));
+    readable.then(|| format!("{header}\n{lines}"))
 }
 
 fn string(text: &str, style: Style) -> String {
@@ -132,19 +117,12 @@ fn string(text: &str, style: Style) -> String {
 
 /// JSON's quoting, and escapes for what YAML folds, does not print, or takes for a line end.
 fn double_quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            c if u32::from(c) > 0xFFFF || is_harmless(c) => quoted.push(c),
-            c => quoted.extend(format!("\\u{:04x}", u32::from(c)).chars()),
-        }
-    }
-    quoted.push('"');
-    quoted
+    let quoted = Value::from(text).to_string();
+    let quoted = quoted.chars().map(|c| match c {
+        c if u32::from(c) > 0xFFFF || is_harmless(c) => c.to_string(),
+        c => format!("\\u{:04x}", u32::from(c)),
+    });
+    quoted.collect()
 }
 
 /// Printable, and neither a line end nor a blank that YAML would fold, in any version.

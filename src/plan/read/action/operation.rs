@@ -5,8 +5,7 @@ use serde_json::Value;
 
 use crate::{
     edit::{
-        Count, DiffRules, Edit, JsonEdit, JsonPath, MissingKey, Patch, Pattern, Sought,
-        YamlEdit,
+        Count, DiffRules, Edit, JsonEdit, JsonPath, MissingKey, Patch, Pattern, Sought, YamlEdit,
     },
     plan::{
         model::{ModeChange, Operation},
