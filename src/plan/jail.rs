@@ -5,12 +5,12 @@
 
 use std::{
     fmt::Display,
-    io::{self, Read, Write},
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
     os::{
-        fd::{AsFd, OwnedFd},
-        unix::process::CommandExt as _,
+        fd::OwnedFd,
+        unix::process::{CommandExt as _, ExitStatusExt as _},
     },
-    process::{Command, ExitStatus},
+    process::Command,
     time::Duration,
 };
 
@@ -42,7 +42,7 @@ use crate::{
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The longest answer of a child, in bytes.
-const LONGEST: usize = 1 << 20;
+const LONGEST: u64 = 1 << 20;
 
 /// The argument with which this program is such a child.
 pub(crate) const ARGUMENT: &str = "@jailed";
@@ -53,10 +53,8 @@ pub(crate) struct Child(Outside);
 /// Why a child did not answer.
 pub(crate) enum Ended {
     Stopped(Failure),
-    /// It ended by itself.
-    Died(ExitStatus),
-    /// What it said cannot be read.
-    Garbled,
+    /// It ended by itself, or said nothing that can be read: how.
+    Died(String),
 }
 
 impl Child {
@@ -81,9 +79,7 @@ impl Child {
             Failure::new(Fault::OutOfMemory, message)
         };
         let mut child = Self(spawn_outside(&arguments).map_err(failed)?);
-        let line = format!("{}\n", json!({ kind: job }));
-        // If it has ended, the answer says so.
-        let _ = child.0.link.write_all(line.as_bytes());
+        child.say(&json!({ kind: job }));
         child.0.link.set_read_timeout(Some(LOOK)).map_err(failed)?;
         Ok(child)
     }
@@ -93,37 +89,33 @@ impl Child {
         &mut self,
         stopped: &dyn Fn() -> Option<Failure>,
     ) -> Result<T, Ended> {
-        let (mut said, mut block) = (Vec::new(), [0; 4096]);
-        while said.last() != Some(&b'\n') {
+        let mut said = Vec::new();
+        let mut link = BufReader::new(&self.0.link).take(LONGEST);
+        loop {
             if let Some(failure) = stopped() {
                 return Err(Ended::Stopped(failure));
             }
-            match self.0.link.read(&mut block) {
-                Ok(0) => break,
-                Ok(more) => said.extend(block.iter().take(more)),
-                Err(error) if is_a_pause(&error) => {}
-                Err(_) => break,
-            }
-            if said.len() > LONGEST {
-                return Err(Ended::Garbled);
+            match link.read_until(b'\n', &mut said) {
+                // The time until the next question is over.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                _ => break,
             }
         }
-        if said.is_empty() {
-            return Err(self.0.child.wait().map_or(Ended::Garbled, Ended::Died));
-        }
-        serde_json::from_slice(&said).map_err(|_| Ended::Garbled)
+        serde_json::from_slice(&said).map_err(|_| {
+            let ended = said.is_empty().then(|| self.0.child.wait().ok()).flatten();
+            Ended::Died(match ended.map(|status| (status, status.signal())) {
+                Some((_, Some(signal))) => format!("was ended by signal {signal}"),
+                Some((status, None)) => format!("ended with {status}"),
+                None => "gave no answer that can be read".to_owned(),
+            })
+        })
     }
 
     /// Says a line to the child.
-    pub(crate) fn say(&mut self, line: &str) {
+    pub(crate) fn say(&mut self, line: &dyn Display) {
         // If it has ended, the answer says so.
         let _ = self.0.link.write_all(format!("{line}\n").as_bytes());
     }
-}
-
-fn is_a_pause(error: &io::Error) -> bool {
-    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
-    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
 }
 
 impl Drop for Child {
@@ -134,49 +126,42 @@ impl Drop for Child {
 }
 
 /// What a jailed process, and whatever it starts, can do.
-pub(crate) struct Domain {
-    pub(crate) reads: Reads,
-    /// Directories, with everything below them, and devices.
-    pub(crate) writes: Vec<OwnedFd>,
-    pub(crate) programs: Programs,
-    pub(crate) network: Network,
+pub(crate) enum Domain {
+    /// The whole process can start no program and use no network. Nor can it change what it can only name: modes, owners,
+    /// times, other processes.
+    Query {
+        /// Files, and directories with everything below them.
+        reads: Vec<OwnedFd>,
+        /// Directories, with everything below them.
+        writes: Vec<OwnedFd>,
+    },
+    /// It reads everything and can start programs, but cannot set the limits of other processes.
+    Program {
+        /// Directories, with everything below them, and devices.
+        writes: Vec<OwnedFd>,
+        network: Network,
+    },
 }
 
-/// What can be read.
-pub(crate) enum Reads {
-    Everything,
-    /// These files, and these directories with everything below them.
-    Only(Vec<OwnedFd>),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Programs {
-    /// The whole process can start none. Nor can it change what it can only name: modes, owners, times, other
-    /// processes.
-    Refused,
-    /// It can start programs, but cannot set the limits of other processes.
-    Allowed,
-}
-
-/// Limits of the process, in bytes.
-pub(crate) struct Ceiling {
-    pub(crate) address_space: u64,
-    pub(crate) file: u64,
+impl Domain {
+    fn network(&self) -> Network {
+        match self {
+            Self::Query { .. } => Network::Refused,
+            Self::Program { network, .. } => *network,
+        }
+    }
 }
 
 /// Limits the process for good. A write beyond the limit of files fails.
-pub(crate) fn limit(ceiling: &Ceiling) -> Result<(), Failure> {
+pub(crate) fn limit(resources: &[(Resource, u64)]) -> Result<(), Failure> {
     ignore_file_size_signal();
-    for (resource, most) in [
-        (Resource::Core, 0),
-        (Resource::As, ceiling.address_space),
-        (Resource::Fsize, ceiling.file),
-    ] {
+    for (resource, most) in [(Resource::Core, 0)].iter().chain(resources) {
+        let most = Some(*most);
         let limit = Rlimit {
-            current: Some(most),
-            maximum: Some(most),
+            current: most,
+            maximum: most,
         };
-        setrlimit(resource, limit).map_err(|errno| unusable(&errno))?;
+        setrlimit(*resource, limit).map_err(|errno| unusable(&errno))?;
     }
     Ok(())
 }
@@ -184,7 +169,7 @@ pub(crate) fn limit(ceiling: &Ceiling) -> Result<(), Failure> {
 /// Restricts the calling thread to the domain, and the whole process to its system calls, for good.
 pub(crate) fn enter(domain: &Domain) -> Result<(), Failure> {
     let (ruleset, filters) = made(domain)?;
-    restrict(ruleset, &filters).map_err(|error| unusable(&error))
+    restrict(ruleset, &filters).map_err(|why| unusable(&why))
 }
 
 /// Starts the command in the domain. This process stays outside: the kernel lets a program signal every thread of a
@@ -215,31 +200,32 @@ fn made(domain: &Domain) -> Result<(RulesetCreated, Vec<BpfProgram>), Failure> {
     Ok((ruleset, filters))
 }
 
-#[derive(Debug, thiserror::Error)]
-enum Unrestricted {
-    #[error("this kernel has no Landlock")]
-    NoLandlock,
-    #[error(transparent)]
-    Landlock(#[from] RulesetError),
-    #[error(transparent)]
-    Seccomp(#[from] seccompiler::Error),
-}
-
-fn restrict(ruleset: RulesetCreated, filters: &[BpfProgram]) -> Result<(), Unrestricted> {
-    if ruleset.restrict_self()?.ruleset == RulesetStatus::NotEnforced {
-        return Err(Unrestricted::NoLandlock);
+/// It neither allocates nor takes a lock.
+fn restrict(ruleset: RulesetCreated, filters: &[BpfProgram]) -> Result<(), &'static str> {
+    let landlock = ruleset.restrict_self();
+    if !landlock.is_ok_and(|status| status.ruleset != RulesetStatus::NotEnforced) {
+        return Err("the kernel did not take the rules of Landlock");
     }
-    Ok(filters
+    let mut filters = filters
         .iter()
-        .try_for_each(|filter| apply_filter_all_threads(filter))?)
+        .map(|filter| apply_filter_all_threads(filter));
+    if filters.any(|applied| applied.is_err()) {
+        return Err("the kernel did not take the rules of seccomp");
+    }
+    Ok(())
 }
 
 fn filters(domain: &Domain) -> Built<Vec<BpfProgram>> {
-    let mut filters = vec![filter(without_limits_of_others()?, libc::EPERM)?];
-    if domain.network == Network::Refused {
-        filters.push(filter(without_network(), libc::EPERM)?);
+    // A limit of processor time ends a process, which Landlock does not prevent.
+    let limits_of_others = [(0, SeccompCmpOp::Ne, 0), (2, SeccompCmpOp::Ne, 0)];
+    let limits_of_others = when(libc::SYS_prlimit64, &limits_of_others)?;
+    let mut filters = vec![filter(limits_of_others, libc::EPERM)?];
+    if domain.network() == Network::Refused {
+        // Every socket, also a local one: the services that listen on those do what the caller may not.
+        let sockets = always(&[libc::SYS_socket, libc::SYS_io_uring_setup]);
+        filters.push(filter(sockets, libc::EPERM)?);
     }
-    if domain.programs == Programs::Refused {
+    if let Domain::Query { .. } = domain {
         // A filter cannot see what `clone3` is asked to start. Without it, the C library uses `clone`.
         filters.push(filter(always(&[libc::SYS_clone3]), libc::ENOSYS)?);
         filters.push(filter(without_programs()?, libc::EPERM)?);
@@ -256,9 +242,9 @@ pub(crate) fn unusable(why: &dyn Display) -> Failure {
 
 /// The first version of Landlock is required, and what later ones add is used where the kernel has it.
 fn landlocked(domain: &Domain) -> Result<RulesetCreated, RulesetError> {
-    let of = |abi| match &domain.reads {
-        Reads::Everything => AccessFs::from_write(abi),
-        Reads::Only(_) => AccessFs::from_all(abi),
+    let of = |abi| match domain {
+        Domain::Query { .. } => AccessFs::from_all(abi),
+        Domain::Program { .. } => AccessFs::from_write(abi),
     };
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -266,22 +252,20 @@ fn landlocked(domain: &Domain) -> Result<RulesetCreated, RulesetError> {
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(of(ABI::V5))?
         .scope(Scope::from_all(ABI::V6))?;
-    if domain.network == Network::Refused {
+    if domain.network() == Network::Refused {
         ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4))?;
     }
-    let mut created = ruleset.create()?;
+    let (reads, writes): (&[OwnedFd], _) = match domain {
+        Domain::Query { reads, writes } => (reads, writes),
+        Domain::Program { writes, .. } => (&[], writes),
+    };
     // A device that root makes reaches everything.
-    let given = of(ABI::V5) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
-    for each in &domain.writes {
-        created = created.add_rule(PathBeneath::new(each.as_fd(), given))?;
-    }
-    if let Reads::Only(these) = &domain.reads {
-        let read = AccessFs::ReadFile | AccessFs::ReadDir;
-        for each in these {
-            created = created.add_rule(PathBeneath::new(each.as_fd(), read))?;
-        }
-    }
-    Ok(created)
+    let written = of(ABI::V5) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    let writes = writes.iter().map(|fd| (fd, written));
+    let all = writes.chain(reads.iter().map(|fd| (fd, read)));
+    let rule = |(fd, access)| Ok::<_, RulesetError>(PathBeneath::new(fd, access));
+    ruleset.create()?.add_rules(all.map(rule))
 }
 
 type Rules = Vec<(i64, Vec<SeccompRule>)>;
@@ -316,23 +300,13 @@ fn always(calls: &[i64]) -> Rules {
     calls.iter().map(|call| (*call, Vec::new())).collect()
 }
 
-/// A call with an argument of which this holds.
-fn when(call: i64, argument: u8, holds: SeccompCmpOp, value: u64) -> Built<Rules> {
-    let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Qword, holds, value)?;
-    Ok(vec![(call, vec![SeccompRule::new(vec![condition])?])])
-}
-
-/// A limit of processor time ends a process, which Landlock does not prevent.
-fn without_limits_of_others() -> Built<Rules> {
-    let given =
-        |argument| SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
-    let rule = SeccompRule::new(vec![given(0)?, given(2)?])?;
-    Ok(vec![(libc::SYS_prlimit64, vec![rule])])
-}
-
-/// Every socket, also a local one: the services that listen on those do what the caller may not.
-fn without_network() -> Rules {
-    always(&[libc::SYS_socket, libc::SYS_io_uring_setup])
+/// A call with arguments of which all of these hold.
+fn when(call: i64, arguments: &[(u8, SeccompCmpOp, u64)]) -> Built<Rules> {
+    let conditions = arguments.iter().map(|(at, holds, value)| {
+        SeccompCondition::new(*at, SeccompCmpArgLen::Qword, holds.clone(), *value)
+    });
+    let rule = SeccompRule::new(conditions.collect::<Result<_, _>>()?)?;
+    Ok(vec![(call, vec![rule])])
 }
 
 /// What starts a program, reaches another process or the kernel's settings, and what Landlock does not restrict.
@@ -342,9 +316,9 @@ fn without_programs() -> Built<Rules> {
     let rules = [
         always(REFUSED),
         always(REFUSED_ON_X86),
-        when(libc::SYS_clone, 0, SeccompCmpOp::MaskedEq(threads), 0)?,
-        when(libc::SYS_tgkill, 0, SeccompCmpOp::Ne, own)?,
-        when(libc::SYS_prlimit64, 2, SeccompCmpOp::Ne, 0)?,
+        when(libc::SYS_clone, &[(0, SeccompCmpOp::MaskedEq(threads), 0)])?,
+        when(libc::SYS_tgkill, &[(0, SeccompCmpOp::Ne, own)])?,
+        when(libc::SYS_prlimit64, &[(2, SeccompCmpOp::Ne, 0)])?,
     ];
     Ok(rules.concat())
 }

@@ -37,15 +37,10 @@ pub(crate) struct Launch<'a> {
     pub(crate) root: &'a Utf8Path,
     /// An empty directory that is the program's own (`TMPDIR`). The caller removes it.
     pub(crate) scratch: &'a Utf8Path,
+    /// The program is ended when it takes longer.
+    pub(crate) longest: Duration,
     /// Asked now and then; a reason to stop ends the program and everything it has started.
     pub(crate) stopped: &'a dyn Fn() -> Option<Failure>,
-}
-
-/// What a program that ended by itself, with status 0, left behind.
-#[derive(Debug)]
-pub(crate) struct Ran {
-    /// The end of what it printed, for the report.
-    pub(crate) output: String,
 }
 
 /// The most problems of parameters in one message.
@@ -76,23 +71,17 @@ fn arguments_in(
         let message = format!("the parameters of the pipeline `{}` {why}", pipeline.name);
         Failure::new(Fault::ParamsInvalid, message)
     };
-    let declared = pipeline
-        .parameters
-        .get("properties")
-        .and_then(Value::as_object);
-    let declared = declared.into_iter().flatten();
-    if let Some(name) = parameters
-        .keys()
-        .find(|name| !declared.clone().any(|(known, _)| known == *name))
-    {
-        let known: Vec<&str> = declared.map(|(name, _)| name.as_str()).collect();
-        let known = if known.is_empty() {
-            "it has none".to_owned()
-        } else {
-            format!("it has {}", known.join(", "))
+    let declared = pipeline.parameters.get("properties");
+    let none = Map::new();
+    let declared = declared.and_then(Value::as_object).unwrap_or(&none);
+    if let Some(name) = parameters.keys().find(|name| !declared.contains_key(*name)) {
+        let known: Vec<&str> = declared.keys().map(String::as_str).collect();
+        let known = match known.as_slice() {
+            [] => "none".to_owned(),
+            known => known.join(", "),
         };
         return Err(unfit(format!(
-            "include `{}`, which its entry does not declare; {known}",
+            "include `{}`, which its entry does not declare; it has {known}",
             visible(name)
         )));
     }
@@ -193,10 +182,20 @@ fn environment(
     Ok((env, secrets))
 }
 
-/// Runs the program to its end. An error if it could not be started ([`Fault::PipelineNotStarted`]: nothing was done),
-/// failed or was stopped; its message has the end of the output. Afterwards nothing that it started is running. If
-/// oneact is killed meanwhile, the warden kills all of it, and holds the lock of `scratch` until then.
-pub(crate) fn run(launch: &Launch<'_>) -> Result<Ran, Failure> {
+/// Runs the program to its end, and gives the end of what it printed, for the report. An error if it could not be started
+/// ([`Fault::PipelineNotStarted`]: nothing was done), failed or was stopped; its message has the end of the output.
+/// Afterwards nothing that it started is running. If oneact is killed meanwhile, the warden kills all of it, and holds the
+/// lock of `scratch` until then.
+pub(crate) fn run(launch: &Launch<'_>) -> Result<String, Failure> {
+    // What it did stays, so that only its entry can say that it may be run again.
+    let again = launch.pipeline.effects.repeatable() == Repeatable::Yes;
+    ran(launch).map_err(|failure| Failure {
+        recoverable: failure.recoverable && again,
+        ..failure
+    })
+}
+
+fn ran(launch: &Launch<'_>) -> Result<String, Failure> {
     let pipeline = launch.pipeline;
     let filled = |text: &str| {
         text.replace("{self}", &own_program())
@@ -213,13 +212,19 @@ pub(crate) fn run(launch: &Launch<'_>) -> Result<Ran, Failure> {
         shared_memory: pipeline.shared_memory,
     };
     let begun = Instant::now();
-    let stopped = || {
-        (launch.stopped)().or_else(|| (begun.elapsed() >= pipeline.timeout).then(|| late(pipeline)))
+    let late = || {
+        let message = format!(
+            "the pipeline `{}` took longer than its time limit of {:?}",
+            pipeline.name, launch.longest
+        );
+        Failure::new(Fault::ToolTimeout, message)
     };
+    let is_late = || begun.elapsed() > launch.longest;
+    let stopped = || (launch.stopped)().or_else(|| is_late().then(late));
     let mut child = Child::start("pipeline", &job)?;
     let (answer, why) = match child.answer::<Report>(&stopped) {
         Err(Ended::Stopped(why)) => {
-            child.say("stop");
+            child.say(&"stop");
             let told = Instant::now();
             let answer = child.answer(&|| (told.elapsed() >= ENDING).then(|| why.clone()));
             (answer, Some(why))
@@ -233,26 +238,18 @@ pub(crate) fn run(launch: &Launch<'_>) -> Result<Ran, Failure> {
         ));
     };
     let output = shown(&report, &secrets);
-    match (why, report.end) {
-        (_, End::NotStarted(why)) => Err(not_started(pipeline, &why)),
-        (Some(why), _) => Err(Failure {
-            message: with_end(&why.message, &output),
-            ..why
-        }),
-        (None, End::Exited(0)) => Ok(Ran { output }),
-        (None, End::Exited(code)) => Err(failed(
-            pipeline,
-            &with_end(&format!("ended with the exit status {code}"), &output),
-        )),
-        (None, End::Killed(signal)) => Err(failed(
-            pipeline,
-            &with_end(&format!("was ended by the signal {signal}"), &output),
-        )),
-        (None, End::Stopped) => Err(failed(
-            pipeline,
-            &with_end("was stopped by its warden", &output),
-        )),
-    }
+    let how = match (why, report.end) {
+        (_, End::NotStarted(why)) => return Err(not_started(pipeline, &why)),
+        (Some(why), _) => {
+            let message = with_end(&why.message, &output);
+            return Err(Failure { message, ..why });
+        }
+        (None, End::Exited(0)) => return Ok(output),
+        (None, End::Exited(code)) => format!("ended with the exit status {code}"),
+        (None, End::Killed(signal)) => format!("was ended by the signal {signal}"),
+        (None, End::Stopped) => "was stopped by its warden".to_owned(),
+    };
+    Err(failed(pipeline, &with_end(&how, &output)))
 }
 
 fn failed(pipeline: &Pipeline, how: &str) -> Failure {
@@ -263,17 +260,6 @@ fn failed(pipeline: &Pipeline, how: &str) -> Failure {
 fn not_started(pipeline: &Pipeline, why: &str) -> Failure {
     let message = format!("the pipeline `{}` was not started: {why}", pipeline.name);
     Failure::new(Fault::PipelineNotStarted, message)
-}
-
-fn late(pipeline: &Pipeline) -> Failure {
-    let message = format!(
-        "the pipeline `{}` did not end within {:?}, and was ended with all that it had started; raise `timeout` in its entry (at most 3600s), or give it less to do",
-        pipeline.name, pipeline.timeout
-    );
-    Failure {
-        recoverable: pipeline.effects.repeatable() == Repeatable::Yes,
-        ..Failure::new(Fault::ToolTimeout, message)
-    }
 }
 
 fn with_end(how: &str, output: &str) -> String {

@@ -4,34 +4,24 @@ mod engine;
 mod find;
 mod job;
 mod library;
-mod probe;
 mod session;
 mod text;
-mod trouble;
 mod view;
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    io::{ErrorKind, Read as _},
-    os::unix::process::ExitStatusExt as _,
-    process::ExitStatus,
-};
+use std::{fs::File, io::Read as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::IgnoredAny;
-use serde_json::Value;
 
 use crate::task::{DuckDb, Failure, Fault, RelPath};
 
 use super::{
     jail::{Child, Ended},
-    model::{Expects, Order},
+    model::{Expects, Order, Sql},
 };
-use job::{Access, Done, Failed, Form, OUT, Opened, Reply};
+use job::{Answer, Form, Opened};
 
-pub(crate) use job::Job;
-pub(crate) use probe::{Found, probe};
+pub(crate) use job::{Held, Job};
 pub(crate) use session::work;
 
 /// What a plan asks of the engine.
@@ -39,62 +29,18 @@ pub(crate) struct Query<'a> {
     /// The query file, for messages.
     pub(crate) path: &'a RelPath,
     pub(crate) text: &'a str,
-    /// Bound by name (R-001-190): null, booleans, numbers and texts. No two names differ by case alone.
-    pub(crate) parameters: &'a BTreeMap<String, Value>,
-    /// What the query may read.
-    pub(crate) reads: Vec<Input<'a>>,
-    pub(crate) database: Option<Database<'a>>,
-    pub(crate) results: Option<Results<'a>>,
-    pub(crate) expects: Expects,
-    pub(crate) order: Order,
+    pub(crate) sql: &'a Sql,
+    /// Where the files of [`Sql::inputs`] are, in their order.
+    pub(crate) inputs: Vec<Source<'a>>,
+    /// The content of the database that is changed, of which a copy is changed. None: there is no such file yet.
+    pub(crate) written: Option<&'a [u8]>,
 }
 
-/// A file that a query may read under its path below the root.
-pub(crate) struct Input<'a> {
-    pub(crate) path: &'a RelPath,
-    pub(crate) source: Source<'a>,
-}
-
+/// Where a file is that a query may read.
 pub(crate) enum Source<'a> {
-    /// The file at this absolute path, without links. Another file that is put there meanwhile is not read.
-    File {
-        at: Utf8PathBuf,
-        device: u64,
-        inode: u64,
-    },
+    File(Held),
     /// What the plan will have put there.
     Planned(&'a [u8]),
-}
-
-/// The database that is open while the query runs.
-pub(crate) enum Database<'a> {
-    /// It is opened read-only, so that the query changes nothing.
-    Read(Input<'a>),
-    /// A copy is changed; the answer has its new content. Empty: there is no such file yet.
-    Write {
-        path: &'a RelPath,
-        bytes: Option<&'a [u8]>,
-    },
-}
-
-/// Where the rows of the last statement go. The ending of the path decides the format and the compression.
-pub(crate) struct Results<'a> {
-    pub(crate) path: &'a RelPath,
-}
-
-/// What a query did.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    /// Rows of the last statement, if it has any and they could be counted.
-    pub(crate) rows: Option<u64>,
-    /// The content of the results file.
-    pub(crate) results: Option<Vec<u8>>,
-    /// The new content of the database that was opened for writing.
-    pub(crate) database: Option<Vec<u8>>,
-    /// What the format of the results cannot hold exactly, and the like.
-    pub(crate) notes: Vec<String>,
-    /// `DuckDB v1.5.6`
-    pub(crate) engine: String,
 }
 
 /// How a query is run.
@@ -112,206 +58,154 @@ pub(crate) struct Engine<'a> {
 
 /// Performs a query. Nothing outside the scratch directory is written.
 pub(crate) fn perform(query: &Query<'_>, engine: &Engine<'_>) -> Result<Answer, Failure> {
-    let form = checked(query)?;
+    check(query)?;
     let library = find::find(engine.settings, engine.root)?;
-    let laid = view::lay_out(query, engine)?;
-    let threads = match query.order {
-        Order::Any => engine.settings.threads,
-        Order::Deterministic => 1,
+    let job = view::lay_out(query, engine, library)?;
+    let results = job.results.map(|_| job.out());
+    let database = match &job.database {
+        Some(Opened::Written(path)) => Some(path.clone()),
+        Some(Opened::Read(_)) | None => None,
     };
-    let job = Job {
-        library: library.into_string(),
-        scratch: laid.scratch.to_string(),
-        memory: engine.settings.memory,
-        threads,
-        text: query.text.to_owned(),
-        parameters: query.parameters.clone(),
-        reads: laid.reads,
-        held: laid.held,
-        database: laid.database,
-        results: form,
+    let too_large = || {
+        let message = format!(
+            "the results or the database of {} would be larger than {} bytes, the most that a plan may write to one file",
+            query.path, engine.most
+        );
+        Failure::new(Fault::LimitExceeded, message)
     };
-    let results = laid.scratch.join(OUT).join("results");
-    let changed = job
-        .database
-        .as_ref()
-        .filter(|opened| opened.access == Access::Write);
-    let changed = changed.map(|Opened { path, .. }| laid.scratch.join(path));
-    let files = [Some(&results), changed.as_ref()];
     let stopped = || {
-        let large =
-            |path: &&Utf8PathBuf| path.metadata().is_ok_and(|file| file.len() > engine.most);
-        let large = files.into_iter().flatten().find(large);
-        (engine.stopped)().or_else(|| large.map(|_| too_large(query, engine.most)))
+        let mut files = [&results, &database].into_iter().flatten();
+        let is_large = |path: &Utf8PathBuf| path.metadata().is_ok_and(|it| it.len() > engine.most);
+        (engine.stopped)().or_else(|| files.any(is_large).then(too_large))
     };
     let mut child = Child::start("sql", &job)?;
-    let done = match child.answer(&stopped) {
-        Ok(Reply::Done(done)) => done,
-        Ok(Reply::Failed(failed)) => return Err(told(query, &failed)),
-        Err(Ended::Stopped(failure)) => return Err(failure),
-        Err(Ended::Died(status)) => return Err(died(query, &job.library, &ended(status))),
-        Err(Ended::Garbled) => {
-            return Err(died(query, &job.library, "gave no answer that can be read"));
-        }
-    };
+    let answer: Result<Result<Answer, Failure>, Ended> = child.answer(&stopped);
     // It has closed its files.
     drop(child);
-    if query.expects == Expects::Rows && done.rows.unwrap_or_default() == 0 {
+    let mut answer = match answer {
+        Ok(answer) => answer?,
+        Err(Ended::Stopped(failure)) => return Err(failure),
+        Err(Ended::Died(how)) => {
+            let message = format!(
+                "the engine {how} while it performed {}; nothing was changed. It may be short of memory (`[duckdb] memory`), or have \
+                 a defect: try another version of DuckDB than {}",
+                query.path, job.library
+            );
+            return Err(Failure::new(Fault::EngineFailed, message));
+        }
+    };
+    if query.sql.expects == Expects::Rows && answer.rows.unwrap_or_default() == 0 {
         let message = format!(
             "the last statement of {} gave no row, but the plan expects one (`expect_results`)",
             query.path
         );
         return Err(Failure::new(Fault::RuleFailed, message));
     }
-    let taken = |path: &Utf8Path| content(query, path, engine.most);
-    let saved = form.map(|_| taken(&results)).transpose()?;
-    if let (Some(Form::Json | Form::JsonLines), Some(bytes)) = (form, &saved) {
+    let content = |path: &Utf8Path| {
+        let mut bytes = Vec::new();
+        let file = File::open(path).map(|file| file.take(engine.most + 1));
+        let read = file.and_then(|mut file| file.read_to_end(&mut bytes));
+        let unread = |error| format!("{path} cannot be read: {error}");
+        read.map_err(|error| Failure::new(Fault::EngineFailed, unread(error)))?;
+        let fits = bytes.len() as u64 <= engine.most;
+        fits.then_some(bytes).ok_or_else(too_large)
+    };
+    answer.results = results.as_deref().map(content).transpose()?;
+    if let (Some(Form::Json | Form::Jsonl), Some(bytes)) = (job.results, &answer.results) {
         is_json(query, bytes)?;
     }
-    let database = changed.as_deref().map(taken).transpose()?;
-    Ok(Answer {
-        rows: done.rows,
-        results: saved,
-        database,
-        notes: [inexact(form, &done), view::guessed(query)].concat(),
-        engine: format!("DuckDB {}", done.version),
-    })
+    answer.database = database.as_deref().map(content).transpose()?;
+    answer.notes.extend(view::guessed(query));
+    Ok(answer)
 }
 
 /// Whether results can be written to a file of this name: its ending says the format.
 pub(crate) fn fits_results(path: &RelPath) -> Result<(), String> {
-    Form::of(path.name()).map(drop).ok_or_else(|| {
+    Form::of(path).map(drop).ok_or_else(|| {
         format!("the ending of {path} names no format; use .parquet, .csv, .json or .jsonl")
     })
 }
 
-/// What can be seen without the engine. Gives the form of the results.
-fn checked(query: &Query<'_>) -> Result<Option<Form>, Failure> {
-    let wrong = |message: String| Err(Failure::new(Fault::SqlFailed, message));
-    if let Some(at) = query.text.find('\0') {
-        let (line, column) = text::place(query.text, at);
-        return wrong(format!(
-            "{}:{line}:{column}: a NUL character, at which the engine would stop to read; remove it",
-            query.path
-        ));
-    }
-    let code = text::code(query.text);
-    if query.order == Order::Deterministic
-        && let Some(word) = text::random(&code)
-    {
-        return wrong(format!(
-            "{} has {word}, which differs in each run, but the plan says `deterministic`; leave it out, give the value as a \
-             parameter, or seed the sample (REPEATABLE)",
-            query.path
-        ));
-    }
-    let results = query.results.as_ref();
-    Ok(results.and_then(|results| Form::of(results.path.name())))
-}
-
-/// The failure that the child told.
-fn told(query: &Query<'_>, failed: &Failed) -> Failure {
-    let place = failed.at.map(|at| text::place(query.text, at));
-    let place = place.map_or(String::new(), |(line, column)| format!(":{line}:{column}"));
-    let fault = Fault::named(&failed.fault).unwrap_or(Fault::EngineFailed);
-    let advice = match fault {
-        Fault::SqlRefused => {
-            ". A query sees the files that the action lists in `reads`, and writes to its database and its results alone"
-        }
-        Fault::OutOfMemory => {
-            ". Raise `[duckdb] memory` in the catalog, or let the query hold less at once"
-        }
-        _ => "",
+/// What can be seen without the engine.
+fn check(query: &Query<'_>) -> Result<(), Failure> {
+    let Query {
+        path, text, sql, ..
+    } = query;
+    let code = text::code(text);
+    let (fault, message) = if let Some(at) = text.find('\0') {
+        let (line, column) = text::place(text, at);
+        let message = format!(
+            "{path}:{line}:{column}: a NUL character, at which the engine would stop to read; remove it"
+        );
+        (Fault::SqlFailed, message)
+    } else if let Some(name) = text::unlocked(&code) {
+        let message =
+            format!("{path}: the function {name} changes the engine's settings; leave it out");
+        (Fault::SqlRefused, message)
+    } else if let (Order::Deterministic, Some(word)) = (sql.order, text::random(&code)) {
+        let message = format!(
+            "{path} has {word}, which differs in each run, but the plan says `deterministic`; leave it out, give the value as a \
+             parameter, or seed the sample (REPEATABLE)"
+        );
+        (Fault::SqlFailed, message)
+    } else {
+        return Ok(());
     };
-    let message = format!("{}{place}: {}{advice}", query.path, failed.message);
-    let recoverable = false;
-    Failure {
-        recoverable,
-        ..Failure::new(fault, message)
-    }
-}
-
-fn ended(status: ExitStatus) -> String {
-    match status.signal() {
-        Some(signal) => format!("was ended by signal {signal}"),
-        None => format!("ended with {status}"),
-    }
-}
-
-fn died(query: &Query<'_>, library: &str, how: &str) -> Failure {
-    let message = format!(
-        "the engine {how} while it performed {}; nothing was changed. It may be short of memory (`[duckdb] memory`), or have \
-         a defect: try another version of DuckDB than {library}",
-        query.path
-    );
-    Failure::new(Fault::EngineFailed, message)
-}
-
-fn too_large(query: &Query<'_>, most: u64) -> Failure {
-    let message = format!(
-        "the results or the database of {} would be larger than {most} bytes, the most that a plan may write to one file",
-        query.path
-    );
-    Failure::new(Fault::LimitExceeded, message)
-}
-
-/// What the engine has written there.
-fn content(query: &Query<'_>, path: &Utf8Path, most: u64) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    let read = fs::File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
-    match read {
-        Ok(_) if bytes.len() as u64 <= most => Ok(bytes),
-        Ok(_) => Err(too_large(query, most)),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let message = format!(
-                "the engine says that it has performed {}, but wrote no file",
-                query.path
-            );
-            Err(Failure::new(Fault::EngineFailed, message))
-        }
-        Err(error) => Err(Failure::new(
-            Fault::FileSystem,
-            format!("{path} cannot be read: {error}"),
-        )),
-    }
+    Err(Failure::new(fault, message))
 }
 
 /// The engine writes NaN and Infinity, which JSON does not have.
 fn is_json(query: &Query<'_>, bytes: &[u8]) -> Result<(), Failure> {
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<IgnoredAny>();
-    match values.find_map(Result::err) {
-        None => Ok(()),
-        Some(error) => {
-            let message = format!(
-                "the results of {} are not JSON ({error}), probably because of NaN or Infinity; replace them with NULL \
-                 (`CASE WHEN isfinite(x) THEN x END`), or save as .parquet or .csv",
-                query.path
-            );
-            Err(Failure::new(Fault::SqlFailed, message))
-        }
-    }
+    let error = values.find_map(Result::err);
+    error.map_or(Ok(()), |error| {
+        let message = format!(
+            "the results of {} are not JSON ({error}), probably because of NaN or Infinity; replace them with NULL \
+             (`CASE WHEN isfinite(x) THEN x END`), or save as .parquet or .csv",
+            query.path
+        );
+        Err(Failure::new(Fault::SqlFailed, message))
+    })
 }
 
-/// What the format does not hold exactly.
-fn inexact(form: Option<Form>, done: &Done) -> Vec<String> {
-    if form != Some(Form::Parquet) {
-        return Vec::new();
-    }
-    let told = done.columns.iter().filter_map(|(name, kind)| {
-        if kind.contains("HUGEINT") {
-            return Some(format!(
-                "Parquet has no HUGEINT, so the column `{name}` ({kind}) is stored with DOUBLE, which has 53 bits. To keep every \
-                 digit, cast to BIGINT or DECIMAL(38,0)"
-            ));
-        }
-        kind.contains("INTERVAL").then(|| {
-            format!(
-                "Parquet has no microseconds in an INTERVAL, so the column `{name}` ({kind}) is stored with milliseconds. To keep \
-                 them, save `epoch_us` of it or its text"
-            )
-        })
+/// What the doctor finds.
+pub(crate) enum Found {
+    /// Its version, and where it is.
+    Ready(String),
+    /// Nobody has named or installed one. How to install it.
+    Absent(String),
+    Unusable(String),
+}
+
+/// Whether the engine can be used on this machine: performs a query that reads nothing.
+pub(crate) fn probe(settings: &DuckDb, root: &Utf8Path) -> Found {
+    let library = match find::find(settings, root) {
+        Ok(library) => library,
+        Err(failure) if find::is_named(settings) => return Found::Unusable(failure.message),
+        Err(failure) => return Found::Absent(failure.message),
+    };
+    let asked = tempfile::tempdir().map_err(|error| error.to_string());
+    let asked = asked.and_then(|scratch| {
+        let query = Query {
+            path: &RelPath::parse("query").map_err(str::to_owned)?,
+            text: "SELECT 42",
+            sql: &Sql::default(),
+            inputs: Vec::new(),
+            written: None,
+        };
+        let engine = Engine {
+            settings,
+            root,
+            scratch: Utf8Path::from_path(scratch.path()).ok_or("$TMPDIR is not UTF-8")?,
+            most: 0,
+            stopped: &|| None,
+        };
+        perform(&query, &engine).map_err(|failure| failure.message)
     });
-    told.collect()
+    match asked {
+        Ok(answer) => Found::Ready(format!("{} at {library}", answer.engine)),
+        Err(why) => Found::Unusable(why),
+    }
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@ use crate::{
         engine::{Applied, Event, Scratch, Stage, Started, Undoing},
         model::{Action, ActionId, OnFailure, Operation},
         parts::Unknown,
-        pipeline::{self, Launch, Ran},
+        pipeline::{self, Launch},
         record::{ActionEnd, Foreseen, PipelineRun, PipelineStatus, Verdict, counted},
     },
-    task::{Failure, Fault, Pipeline, Reach, RelPath, Repeatable, Sanction},
+    task::{Failure, Fault, Reach, Sanction},
 };
 
 use super::{Carrier, Staging, Teller, make_part};
@@ -62,7 +62,14 @@ impl<'a> Carrier<'a> {
                 return Ok(applied);
             };
             done.held.clear();
-            let verdict = self.piped(action, &mut applied, &done, teller);
+            let began = host.now();
+            let end = match done.held_back(action, self.plan.instructions.on_error) {
+                Some(reason) => ActionEnd::Skipped(reason),
+                None => self
+                    .run(action, &mut applied, teller)
+                    .map_or_else(ActionEnd::Failed, ActionEnd::Completed),
+            };
+            let verdict = Verdict::of(action, &began, &host.now(), end);
             done.verdicts.push(verdict);
             teller.so_far(self.plan, &done);
             let stopped = (checker.stopped)().map_or(Ok(()), Err);
@@ -105,25 +112,7 @@ impl<'a> Carrier<'a> {
         }
     }
 
-    /// Runs the pipeline of an action, unless the action is held back.
-    fn piped(
-        &self,
-        action: &Action,
-        applied: &mut Applied<'a>,
-        done: &Checked,
-        teller: &mut Teller<'_>,
-    ) -> Verdict {
-        let host = self.desk.host;
-        let began = host.now();
-        let end = match done.held_back(action, self.plan.instructions.on_error) {
-            Some(reason) => ActionEnd::Skipped(reason),
-            None => self
-                .run(action, applied, teller)
-                .map_or_else(ActionEnd::Failed, ActionEnd::Completed),
-        };
-        Verdict::of(action, &began, &host.now(), end)
-    }
-
+    /// Runs the pipeline of an action.
     fn run(
         &self,
         action: &Action,
@@ -136,86 +125,54 @@ impl<'a> Carrier<'a> {
             return Err(Failure::new(Fault::Internal, "no such pipeline"));
         };
         let clock = self.desk.host;
-        let at = clock.timestamp().to_string();
+        let started_at = clock.timestamp().to_string();
         let since = host::file_time();
         let scratch = Scratch::make(applied.root(), &scratch_name(clock))?;
         applied.record(&Event::Started(Started {
             action: action.id.to_string(),
             pipeline: pipeline.name.clone(),
-            at: at.clone(),
+            at: started_at.clone(),
             since,
             writes: pipeline.writes.clone(),
         }))?;
         teller.desk.course.set(Reach::Changing);
-        let begun = clock.moment();
-        let longest = action.timeout.min(pipeline.timeout);
-        let late = || {
-            (begun.passed() > longest).then(|| {
-                let message = format!(
-                    "the pipeline `{}` took longer than its time limit of {longest:?}",
-                    pipeline.name
-                );
-                Failure::new(Fault::ToolTimeout, message)
-            })
-        };
         let ran = pipeline::run(&Launch {
             pipeline,
             parameters,
             root: applied.root().path(),
             scratch: scratch.path(),
-            stopped: &|| self.stopped().or_else(late),
+            longest: action.timeout.min(pipeline.timeout),
+            stopped: &|| self.stopped(),
         });
         drop(scratch);
-        let written = pipeline::written_since(applied.root().path(), &pipeline.writes, since);
-        let run = told(
-            action,
-            pipeline,
-            (at, clock.timestamp().to_string()),
-            &ran,
-            written,
-        );
-        let failure = run.failure.clone();
+        let (files_changed, files_changed_count) =
+            pipeline::written_since(applied.root().path(), &pipeline.writes, since);
         let said = format!(
             "Pipeline '{}' completed ({} changed in its directories)",
             pipeline.name,
-            counted(run.files_changed_count, "file")
+            counted(files_changed_count, "file")
         );
-        if !matches!(&ran, Err(failure) if failure.fault == Fault::PipelineNotStarted) {
-            teller.story.end.pipelines.push(run);
+        let failure = ran.as_ref().err();
+        let is_started = failure.is_none_or(|it| it.fault != Fault::PipelineNotStarted);
+        let failure = failure.map(|failure| failure.message.clone());
+        if is_started {
+            teller.story.end.pipelines.push(PipelineRun {
+                repeatable: pipeline.effects.repeatable(),
+                action_id: action.id.clone(),
+                pipeline: pipeline.name.clone(),
+                started_at,
+                completed_at: Some(clock.timestamp().to_string()),
+                status: match failure {
+                    None => PipelineStatus::Success,
+                    Some(_) => PipelineStatus::Failed,
+                },
+                failure: failure.clone(),
+                files_changed,
+                files_changed_count,
+                output: ran.as_deref().unwrap_or_default().to_owned(),
+            });
         }
         applied.record(&Event::Ended { failure })?;
-        // What it did stays, so that only its entry can say that it may be run again.
-        let again = pipeline.effects.repeatable() == Repeatable::Yes;
-        ran.map(|_| said).map_err(|failure| Failure {
-            recoverable: failure.recoverable && again,
-            ..failure
-        })
-    }
-}
-
-fn told(
-    action: &Action,
-    pipeline: &Pipeline,
-    (started_at, completed_at): (String, String),
-    ran: &Result<Ran, Failure>,
-    (files_changed, files_changed_count): (Vec<RelPath>, usize),
-) -> PipelineRun {
-    PipelineRun {
-        repeatable: pipeline.effects.repeatable(),
-        action_id: action.id.clone(),
-        pipeline: pipeline.name.clone(),
-        started_at,
-        completed_at: Some(completed_at),
-        status: match ran {
-            Ok(_) => PipelineStatus::Success,
-            Err(_) => PipelineStatus::Failed,
-        },
-        failure: ran.as_ref().err().map(|failure| failure.message.clone()),
-        files_changed,
-        files_changed_count,
-        output: ran
-            .as_ref()
-            .map(|ran| ran.output.clone())
-            .unwrap_or_default(),
+        ran.map(|_| said)
     }
 }

@@ -34,16 +34,10 @@ impl Probe {
         let open = |path: &std::path::Path| {
             openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap()
         };
-        limit(&Ceiling {
-            address_space: 1 << 32,
-            file: 1000,
-        })
-        .unwrap();
-        let domain = Domain {
-            reads: Reads::Only(vec![open(&self.outside.join("listed"))]),
+        limit(&[(Resource::As, 1 << 32), (Resource::Fsize, 1000)]).unwrap();
+        let domain = Domain::Query {
+            reads: vec![open(&self.outside.join("listed"))],
             writes: vec![open(&self.scratch)],
-            programs: Programs::Refused,
-            network: Network::Refused,
         };
         enter(&domain).unwrap();
         let parent = getppid().unwrap();

@@ -4,15 +4,10 @@
 use std::{
     io::{ErrorKind, PipeReader, PipeWriter, Read as _, pipe},
     os::{
-        fd::{AsFd, OwnedFd},
+        fd::{AsFd, BorrowedFd, OwnedFd},
         unix::process::CommandExt as _,
     },
     process::{Command, Stdio},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
     time::{Duration, Instant},
 };
 
@@ -28,7 +23,7 @@ use crate::{
     host::{adopt_orphans, die_with_us, end_of, has_children, signal_descendants},
     plan::{
         child::Link,
-        jail::{Domain, Programs, Reads, confine, unusable},
+        jail::{Domain, confine, unusable},
     },
     task::{Network, RelPath, SharedMemory},
 };
@@ -56,7 +51,6 @@ pub(crate) struct Report {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub(crate) enum End {
     NotStarted(String),
     Exited(i32),
@@ -77,48 +71,41 @@ const DEVICES: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
 
 /// Starts the program, and returns when all of it has ended. The lock of the scratch directory is held until then.
 pub(crate) fn guard(job: &Job, link: &Link) -> Report {
-    let tail = Mutex::new(Tail::default());
-    let end = work(job, link, &tail).unwrap_or_else(End::NotStarted);
-    let tail = tail.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let kept = tail.bytes.len().saturating_sub(KEPT);
+    let mut tail = Tail::default();
+    let end = work(job, link, &mut tail).unwrap_or_else(End::NotStarted);
+    tail.shorten();
     Report {
         end,
-        output: String::from_utf8_lossy(tail.bytes.get(kept..).unwrap_or_default()).into_owned(),
-        before: tail.before + kept as u64,
+        output: String::from_utf8_lossy(&tail.bytes).into_owned(),
+        before: tail.before,
     }
 }
 
-fn work(job: &Job, link: &Link, tail: &Mutex<Tail>) -> Result<End, String> {
+fn work(job: &Job, link: &Link, tail: &mut Tail) -> Result<End, String> {
     adopt_orphans().map_err(|error| format!("it cannot be guarded: {error}"))?;
     let scratch = opened(CWD, &job.scratch, OFlags::RDONLY)?;
     let locked = flock(&scratch, FlockOperation::NonBlockingLockShared);
     locked.map_err(|errno| format!("{} cannot be locked: {errno}", job.scratch))?;
-    if is_gone(link) {
+    // A recovery that found no lock found no program either.
+    let mut look = [PollFd::new(link.get_ref(), PollFlags::RDHUP)];
+    if poll(&mut look, Some(&Timespec::default())).is_ok_and(|found| found > 0) {
         return Err("oneact has ended".to_owned());
     }
-    let domain = Domain {
-        reads: Reads::Everything,
+    let domain = Domain::Program {
         writes: writable(job)?,
-        programs: Programs::Allowed,
         network: job.network,
     };
     let (output, theirs) = pipe().map_err(|error| format!("its output cannot be read: {error}"))?;
-    let all_ended = AtomicBool::new(false);
-    // The kernel kills the program when this thread ends, which it does when all is over.
+    tail.output = Some(output);
+    // The kernel kills the program when this thread ends.
     let program = start(job, &domain, theirs)?;
-    thread::scope(|scope| {
-        scope.spawn(|| read(output, tail, &all_ended));
-        let end = watched(program, link);
-        end_all(match end {
-            Watched::Abandoned => Duration::ZERO,
-            Watched::Ended(_) | Watched::Told => GRACE,
-        });
-        all_ended.store(true, Ordering::Release);
-        Ok(match end {
-            Watched::Ended(end) => end,
-            Watched::Told | Watched::Abandoned => End::Stopped,
-        })
-    })
+    let (end, grace) = watched(program, link, tail);
+    end_all(grace, tail);
+    // What is left is what a pipe can hold. A process that is no descendant may have got the pipe, and write on.
+    for _ in 0..64 {
+        tail.wait(&[], Some(&Timespec::default()));
+    }
+    Ok(end)
 }
 
 /// What the program may write to. Directories that are missing are made; no link is followed.
@@ -136,10 +123,6 @@ fn writable(job: &Job) -> Result<Vec<OwnedFd>, String> {
         }
         Ok(at)
     };
-    let device = |path: &&str| {
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
-        openat(CWD, *path, flags, Mode::empty()).ok()
-    };
     let mut all = job
         .writes
         .iter()
@@ -150,7 +133,12 @@ fn writable(job: &Job) -> Result<Vec<OwnedFd>, String> {
         // Where the C library has semaphores and shared memory (shm_overview(7)).
         all.push(opened(CWD, "/dev/shm", OFlags::PATH)?);
     }
-    all.extend(DEVICES.iter().filter_map(device));
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    all.extend(
+        DEVICES
+            .iter()
+            .filter_map(|path| openat(CWD, *path, flags, Mode::empty()).ok()),
+    );
     Ok(all)
 }
 
@@ -183,50 +171,39 @@ fn start(job: &Job, domain: &Domain, output: PipeWriter) -> Result<Pid, String> 
     Ok(Pid::from_child(&child))
 }
 
-/// Why the program is ended.
-enum Watched {
-    /// It ended by itself.
-    Ended(End),
-    /// oneact wants it to end.
-    Told,
-    /// oneact is gone.
-    Abandoned,
-}
-
-/// Waits until the program ends, or oneact says so or is gone.
-fn watched(program: Pid, link: &Link) -> Watched {
-    let Ok(descriptor) = pidfd_open(program, PidfdFlags::empty()) else {
-        return Watched::Told;
+/// Waits until the program ends, or oneact says so or is gone. Gives the time that is left for what it started.
+fn watched(program: Pid, link: &Link, tail: &mut Tail) -> (End, Duration) {
+    let Ok(ended) = pidfd_open(program, PidfdFlags::empty()) else {
+        return (End::Stopped, GRACE);
     };
-    let mut both = [
-        PollFd::new(&descriptor, PollFlags::IN),
-        PollFd::new(link.get_ref(), PollFlags::IN),
-    ];
-    while let Err(Errno::INTR) = poll(&mut both, None) {}
-    let [ended, said] = both.map(|each| !each.revents().is_empty());
-    if ended && let Ok(Some(status)) = end_of(program) {
-        return Watched::Ended(match (status.exit_status(), status.terminating_signal()) {
-            (Some(code), _) => End::Exited(code),
-            (None, signal) => End::Killed(signal.unwrap_or_default()),
-        });
+    let mut link = link.get_ref();
+    loop {
+        match *tail.wait(&[ended.as_fd(), link.as_fd()], None) {
+            [true, ..] => {
+                let status = end_of(program).ok().flatten();
+                let end = match status.map(|it| (it.exit_status(), it.terminating_signal())) {
+                    Some((Some(code), _)) => End::Exited(code),
+                    Some((None, signal)) => End::Killed(signal.unwrap_or_default()),
+                    None => End::Stopped,
+                };
+                return (end, GRACE);
+            }
+            [_, true, ..] => {
+                let is_told = matches!(link.read(&mut [0; 1]), Ok(1));
+                return (End::Stopped, if is_told { GRACE } else { Duration::ZERO });
+            }
+            _ => {}
+        }
     }
-    let mut word = [0; 1];
-    match link.get_ref().read(&mut word) {
-        Ok(1) if said => Watched::Told,
-        _ => Watched::Abandoned,
-    }
-}
-
-/// Whether oneact has ended. A recovery that found no lock found no program either.
-fn is_gone(link: &Link) -> bool {
-    let mut look = [PollFd::new(link.get_ref(), PollFlags::RDHUP)];
-    let found = poll(&mut look, Some(&Timespec::default()));
-    found.is_ok_and(|found| found > 0)
 }
 
 /// Ends all processes below this one: asks them first, and kills those that are left.
-fn end_all(grace: Duration) {
-    const MOMENT: Duration = Duration::from_millis(2);
+fn end_all(grace: Duration, tail: &mut Tail) {
+    /// 2 milliseconds.
+    const MOMENT: Timespec = Timespec {
+        tv_sec: 0,
+        tv_nsec: 2_000_000,
+    };
     /// A process that forks and ends all the time is only found by who looks all the time, but who looks all the time
     /// at one that cannot end must pause.
     const WITHOUT_PAUSE: u32 = 5000;
@@ -239,47 +216,53 @@ fn end_all(grace: Duration) {
             signal_descendants(Signal::KILL);
             looks += 1;
         }
-        if looks == 0 || looks > WITHOUT_PAUSE {
-            thread::sleep(MOMENT);
-        }
+        let pauses = looks == 0 || looks > WITHOUT_PAUSE;
+        tail.wait(
+            &[],
+            Some(&if pauses { MOMENT } else { Timespec::default() }),
+        );
     }
 }
 
 /// The end of the output.
 #[derive(Default)]
 struct Tail {
+    /// None: nobody is left who could write.
+    output: Option<PipeReader>,
     bytes: Vec<u8>,
     /// The number of bytes before these.
     before: u64,
 }
 
-/// Reads as fast as the program writes, until nobody is left who could write.
-fn read(mut output: PipeReader, tail: &Mutex<Tail>, all_ended: &AtomicBool) {
-    // What a pipe can hold at most, in blocks. A process that is no descendant may have got the pipe, and write on.
-    let (mut block, mut rest) = ([0; 16 << 10], 64);
-    let pause = Timespec {
-        tv_sec: 0,
-        tv_nsec: 20_000_000,
-    };
-    loop {
-        let last = all_ended.load(Ordering::Acquire);
-        let ready = poll(&mut [PollFd::new(&output, PollFlags::IN)], Some(&pause));
-        match ready {
-            Ok(0) if last => return,
-            Ok(0) | Err(Errno::INTR) => continue,
-            Ok(_) if rest == 0 => return,
-            Ok(_) => rest -= i32::from(last),
-            Err(_) => return,
+impl Tail {
+    /// Waits until one of these is ready, there is output, or the time is over. Reads the output, so that the program
+    /// never waits for that, and says which are ready.
+    fn wait(&mut self, others: &[BorrowedFd<'_>], most: Option<&Timespec>) -> Vec<bool> {
+        let all = others.iter().copied();
+        let all = all.chain(self.output.as_ref().map(AsFd::as_fd));
+        let mut all: Vec<PollFd<'_>> = all
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
+        // After an interruption, none is ready.
+        let _ = poll(&mut all, most);
+        let ready: Vec<bool> = all.iter().map(|fd| !fd.revents().is_empty()).collect();
+        if let (Some(output), Some(true)) = (&mut self.output, ready.get(others.len())) {
+            let mut block = [0; 16 << 10];
+            match output.read(&mut block) {
+                Ok(more @ 1..) => self.bytes.extend(block.iter().take(more)),
+                _ => self.output = None,
+            }
+            if self.bytes.len() > 2 * KEPT {
+                self.shorten();
+            }
         }
-        let Ok(more @ 1..) = output.read(&mut block) else {
-            return;
-        };
-        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
-        tail.bytes.extend(block.iter().take(more));
-        if tail.bytes.len() > 2 * KEPT {
-            let gone = tail.bytes.len() - KEPT;
-            tail.bytes.drain(..gone);
-            tail.before += gone as u64;
-        }
+        ready
+    }
+
+    /// Drops what is more than what is kept.
+    fn shorten(&mut self) {
+        let gone = self.bytes.len().saturating_sub(KEPT);
+        self.bytes.drain(..gone);
+        self.before += gone as u64;
     }
 }

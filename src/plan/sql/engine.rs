@@ -1,21 +1,21 @@
 //! The engine in the child: its jail, and its settings, which are locked before a query is seen.
 
-use std::{fs, path::Path};
+use std::fs;
 
+use camino::Utf8Path;
 use rustix::{
     fs::{CWD, Mode, OFlags, fstat, openat},
-    process::chdir,
+    process::{Resource, chdir},
 };
 
 use crate::{
-    plan::jail::{self, Ceiling, Domain, Programs, Reads},
-    task::{Fault, Network},
+    plan::jail::{self, Domain},
+    task::{Failure, Fault, RelPath},
 };
 
 use super::{
-    job::{Access, DATABASE, Held, Job, OUT, Opened, SPILLED, VIEW},
+    job::{DATABASE, Held, Job, OUT, Opened, SPILLED, VIEW, understood},
     library::{Connection, Library},
-    trouble::Trouble,
 };
 
 /// What the loader and the engine read beside the files of a query: libraries, and the limits of the machine.
@@ -43,116 +43,96 @@ const BESIDE_THREAD: u64 = 80 << 20;
 /// How many times its memory a query can spill to the disk.
 const SPILLS: u64 = 16;
 
-/// The first number of a version that oneact knows (1.4 to 2.x).
-pub(super) fn supported(version: &str) -> Option<u32> {
-    let mut numbers = version
-        .trim_start_matches('v')
-        .split('.')
-        .map(str::parse::<u32>);
-    match (numbers.next()?.ok()?, numbers.next()?.ok()?) {
-        (1, 4..) => Some(1),
-        (2, _) => Some(2),
-        _ => None,
-    }
+/// Whether oneact knows the version (1.4 to 2.x).
+pub(super) fn is_supported(version: &str) -> bool {
+    let numbers = version.trim_start_matches('v').split('.');
+    let numbers: Vec<u32> = numbers.map_while(|number| number.parse().ok()).collect();
+    matches!(*numbers, [1, minor, ..] if minor >= 4) || matches!(*numbers, [2, _, ..])
 }
 
 /// Enters the jail of a query: it reads what is listed and writes to its scratch directory.
-pub(super) fn confine(job: &Job) -> Result<(), Trouble> {
-    let open = |path: &str| openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+pub(super) fn confine(job: &Job) -> Result<(), Failure> {
+    let open = |path: &Utf8Path| {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        openat(CWD, path.as_std_path(), flags, Mode::empty())
+    };
     let in_scratch = |name: &str| {
-        let path = format!("{}/{name}", job.scratch);
-        open(&path).map_err(|errno| Trouble::failed(format!("{path} cannot be opened: {errno}")))
+        let path = job.scratch.join(name);
+        open(&path).map_err(|errno| job.failed(&format!("{path} cannot be opened: {errno}")))
     };
     let mut reads = vec![in_scratch(VIEW)?];
     for Held { at, device, inode } in &job.held {
-        let changed = |why: &str| {
-            let message = format!("{at} was {why} after it was checked; send the task again");
-            Trouble::new(Fault::HashMismatch, message)
-        };
-        let file = open(at).map_err(|_| changed("removed"))?;
-        let facts = fstat(&file).map_err(|_| changed("removed"))?;
-        if (facts.st_dev, facts.st_ino) != (*device, *inode) {
-            return Err(changed("replaced"));
+        let file = open(at).and_then(|file| Ok((fstat(&file)?, file)));
+        match file {
+            Ok((facts, file)) if (facts.st_dev, facts.st_ino) == (*device, *inode) => {
+                reads.push(file);
+            }
+            _ => {
+                let message = format!(
+                    "{at} was replaced or removed after it was checked; send the task again"
+                );
+                return Err(job.failure(Fault::HashMismatch, &message, None));
+            }
         }
-        reads.push(file);
     }
-    let library = Path::new(&job.library);
-    let beside = ["libstdc++.so.6", "libgcc_s.so.1"];
-    let beside = beside.map(|name| library.with_file_name(name).to_string_lossy().into_owned());
-    let system = SYSTEM.iter().map(ToString::to_string);
-    let all = system.chain(beside).chain([job.library.clone()]);
-    reads.extend(all.filter_map(|path| open(&path).ok()));
-    let domain = Domain {
-        reads: Reads::Only(reads),
-        writes: vec![
-            in_scratch(OUT)?,
-            in_scratch(SPILLED)?,
-            in_scratch(DATABASE)?,
-        ],
-        programs: Programs::Refused,
-        network: Network::Refused,
-    };
-    let view = format!("{}/{VIEW}", job.scratch);
-    chdir(view).map_err(|errno| Trouble::failed(format!("no working directory: {errno}")))?;
-    let threads = u64::from(job.threads);
-    jail::limit(&Ceiling {
-        address_space: address_space() + job.memory + BESIDE + threads * BESIDE_THREAD,
-        file: SPILLS * job.memory,
-    })?;
-    Ok(jail::enter(&domain)?)
-}
-
-/// The address space of this process, in bytes.
-fn address_space() -> u64 {
+    let beside = ["libstdc++.so.6", "libgcc_s.so.1"].map(|name| job.library.with_file_name(name));
+    let system = SYSTEM.iter().map(Utf8Path::new);
+    let all = system
+        .chain(beside.iter().map(|path| &**path))
+        .chain([&*job.library]);
+    reads.extend(all.filter_map(|path| open(path).ok()));
+    let writes = [OUT, SPILLED, DATABASE].map(in_scratch);
+    let writes = writes.into_iter().collect::<Result<_, _>>()?;
+    let view = job.scratch.join(VIEW);
+    chdir(view.as_std_path())
+        .map_err(|errno| job.failed(&format!("{view} cannot be entered: {errno}")))?;
     let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = pages
-        .split(' ')
-        .next()
-        .and_then(|pages| pages.parse::<u64>().ok());
-    pages.unwrap_or_default() * rustix::param::page_size() as u64
+    let pages = pages.split(' ').next().and_then(|it| it.parse().ok());
+    let now = pages.unwrap_or(0) * rustix::param::page_size() as u64;
+    let threads = u64::from(job.threads);
+    jail::limit(&[
+        (
+            Resource::As,
+            now + job.memory + BESIDE + threads * BESIDE_THREAD,
+        ),
+        (Resource::Fsize, SPILLS * job.memory),
+    ])?;
+    jail::enter(&Domain::Query { reads, writes })
 }
 
 /// Opens the database, and locks the engine's settings (C-22).
-pub(super) fn opened<'l>(library: &'l Library, job: &Job) -> Result<Connection<'l>, Trouble> {
+pub(super) fn opened(library: &'static Library, job: &Job) -> Result<Connection, Failure> {
+    let refused = || "false".to_owned();
     let mut settings = vec![
         ("threads", job.threads.to_string()),
         ("memory_limit", format!("{}B", job.memory)),
-        ("temp_directory", format!("{}/{SPILLED}", job.scratch)),
+        ("temp_directory", job.scratch.join(SPILLED).into_string()),
+        ("autoinstall_known_extensions", refused()),
+        ("autoload_known_extensions", refused()),
+        ("allow_community_extensions", refused()),
+        ("allow_persistent_secrets", refused()),
     ];
-    settings.extend(
-        [
-            "autoinstall_known_extensions",
-            "autoload_known_extensions",
-            "allow_community_extensions",
-            "allow_persistent_secrets",
-        ]
-        .map(|name| (name, "false".to_owned())),
-    );
-    let path = job.database.as_ref().map(|Opened { path, access }| {
-        if *access == Access::Read {
+    let (path, what) = match &job.database {
+        None => (None, "DuckDB"),
+        Some(Opened::Written(path)) => (Some(&**path), "the database"),
+        Some(Opened::Read(path)) => {
             settings.push(("access_mode", "READ_ONLY".to_owned()));
+            (Some(&**path), "the database")
         }
-        format!("{}/{path}", job.scratch)
-    });
-    let connection = library.open(path.as_deref(), &settings).map_err(|said| {
-        let Trouble { message, .. } = Trouble::said(&said, 0, 0);
-        let what = if path.is_some() {
-            "the database"
-        } else {
-            "DuckDB"
-        };
-        Trouble::failed(format!(
+    };
+    let connection = library.open(path, &settings).map_err(|said| {
+        let (_, message, _) = understood(&said);
+        job.failed(&format!(
             "{what} cannot be opened: {message} (with DuckDB {})",
             library.version()
         ))
     })?;
-    let view = format!("{}/{VIEW}", job.scratch);
-    let mut paths: Vec<String> = job
-        .reads
-        .iter()
-        .flat_map(|path| [path.clone(), format!("{view}/{path}")])
+    let view = job.scratch.join(VIEW);
+    let reads = job.reads.iter().map(RelPath::as_path);
+    let mut paths: Vec<String> = reads
+        .flat_map(|path| [path.as_str().to_owned(), view.join(path).into_string()])
         .collect();
-    paths.extend(job.results.map(|_| out(job)));
+    paths.extend(job.results.map(|_| job.out().into_string()));
     let paths: Vec<String> = paths.iter().map(|path| quoted(path)).collect();
     // Each is one of the names that are refused later. With the directory, a pattern finds the listed files.
     let first = format!(
@@ -163,14 +143,9 @@ pub(super) fn opened<'l>(library: &'l Library, job: &Job) -> Result<Connection<'
         quoted(&format!("{view}/")),
         paths.join(", "),
     );
-    connection
-        .query(&first)
-        .map_err(|said| Trouble::said(&said, 0, usize::MAX))?;
+    let first = connection.query(&first);
+    first.map_err(|said| job.said_of(&said, 0, usize::MAX))?;
     Ok(connection)
-}
-
-pub(super) fn out(job: &Job) -> String {
-    format!("{}/{OUT}/results", job.scratch)
 }
 
 pub(super) fn quoted(text: &str) -> String {

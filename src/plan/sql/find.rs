@@ -3,7 +3,6 @@
 use std::{fs, os::unix::fs::MetadataExt as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::Deserialize;
 
 use crate::{
     host::{is_own_group, own_path, path_variable, user_id, variable},
@@ -23,46 +22,27 @@ const PLATFORM: (&str, &str) = ("linux_arm64", "node-bindings-linux-arm64");
 #[cfg(not(target_arch = "aarch64"))]
 const PLATFORM: (&str, &str) = ("linux_amd64", "node-bindings-linux-x64");
 
-/// A driver manifest of ADBC, as far as it matters here.
-#[derive(Deserialize)]
-struct Manifest {
-    #[serde(rename = "Driver")]
-    driver: Driver,
-}
-
-#[derive(Deserialize)]
-struct Driver {
-    shared: toml::Value,
-}
-
 /// The path of the library: the one that the operator names, or else the first in the usual places.
 pub(super) fn find(settings: &DuckDb, root: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
     let named = path_variable(VARIABLE).map_err(|what| missing(&what))?;
-    let named = named.map(|path| (path, "$ONEACT_DUCKDB"));
-    let settled = settings
-        .library
-        .clone()
-        .map(|path| (path, "`[duckdb] library`"));
+    let named = named.as_deref().map(|path| (path, "$ONEACT_DUCKDB"));
+    let settled = settings.library.as_deref();
+    let settled = settled.map(|path| (path, "`[duckdb] library`"));
     if let Some((path, by)) = named.or(settled) {
-        return usable(&path, root).map_err(|why| missing(&format!("{by} names {path}, {why}")));
+        return usable(path, root).map_err(|why| missing(&format!("{by} names {path}, {why}")));
     }
     let mut passed_over = Vec::new();
-    for path in usual() {
-        if !path.is_file() {
-            continue;
-        }
-        match usable(&path, root) {
+    for path in usual().iter().filter(|path| path.is_file()) {
+        match usable(path, root) {
             Ok(path) => return Ok(path),
             Err(why) => passed_over.push(format!("{path}, {why}")),
         }
     }
-    let but = match passed_over.as_slice() {
-        [] => String::new(),
-        them => format!(" (not used: {})", them.join("; ")),
-    };
-    Err(missing(&format!(
-        "DuckDB's library {NAME} was not found{but}"
-    )))
+    let mut what = format!("DuckDB's library {NAME} was not found");
+    if !passed_over.is_empty() {
+        what = format!("{what} (not used: {})", passed_over.join("; "));
+    }
+    Err(missing(&what))
 }
 
 /// Whether the operator names a library.
@@ -100,48 +80,33 @@ fn usable(path: &Utf8Path, root: &Utf8Path) -> Result<Utf8PathBuf, String> {
 /// The places in their order. They need not exist.
 fn usual() -> Vec<Utf8PathBuf> {
     let directory = |name: &str| path_variable(name).ok().flatten();
-    let list = |name: &str| variable(name).unwrap_or_default();
+    let listed = |name: &str| {
+        let list = variable(name).unwrap_or_default();
+        let dirs = list.split(':').filter(|dir| !dir.is_empty());
+        dirs.map(Utf8PathBuf::from).collect::<Vec<_>>()
+    };
     let home = directory("HOME").unwrap_or_default();
     let configured = directory("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
     let data = directory("XDG_DATA_HOME").unwrap_or_else(|| home.join(".local/share"));
-    let manifests = list("ADBC_DRIVER_PATH");
-    let manifests = manifests
-        .split(':')
-        .filter(|dir| !dir.is_empty())
-        .map(Utf8PathBuf::from);
-    let manifests = manifests.chain([configured.join("adbc/drivers"), "/etc/adbc/drivers".into()]);
-    let mut places: Vec<Utf8PathBuf> = manifests
-        .filter_map(|dir| manifested(&dir.join("duckdb.toml")))
-        .collect();
-    places.push(data.join(INSTALLED).join(PLATFORM.1).join(NAME));
-    let conda = directory("CONDA_PREFIX").map(|dir| dir.join("lib"));
-    let loader = list("LD_LIBRARY_PATH");
-    let directories = installed_with(Utf8Path::new(&own_path()))
-        .into_iter()
-        .chain([home.join(".local/lib"), "/usr/local/lib".into()])
-        .chain(conda)
-        .chain(
-            loader
-                .split(':')
-                .filter(|dir| !dir.is_empty())
-                .map(Utf8PathBuf::from),
-        )
-        .chain([
-            "/usr/lib".into(),
-            "/usr/lib64".into(),
-            format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH).into(),
-        ]);
-    places.extend(directories.map(|dir| dir.join(NAME)));
-    places.retain(|path| path.is_absolute());
-    places
+    let mut manifests = listed("ADBC_DRIVER_PATH");
+    manifests.extend([configured.join("adbc/drivers"), "/etc/adbc/drivers".into()]);
+    let mut dirs = vec![data.join(INSTALLED).join(PLATFORM.1)];
+    dirs.extend(installed_with(Utf8Path::new(&own_path())));
+    dirs.extend([home.join(".local/lib"), "/usr/local/lib".into()]);
+    dirs.extend(directory("CONDA_PREFIX").map(|dir| dir.join("lib")));
+    dirs.extend(listed("LD_LIBRARY_PATH"));
+    let system = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    dirs.extend(["/usr/lib", "/usr/lib64", &system].map(Utf8PathBuf::from));
+    let manifested = manifests.iter().filter_map(|dir| manifested(dir));
+    let places = manifested.chain(dirs.iter().map(|dir| dir.join(NAME)));
+    places.filter(|path| path.is_absolute()).collect()
 }
 
 /// The directories of a library that was installed with this program: its own, `lib` beside its own (the wheel
 /// `oneact-libduckdb`), and DuckDB's package in each `node_modules` in which this program lies.
 fn installed_with(program: &Utf8Path) -> Vec<Utf8PathBuf> {
     let own = program.parent().map(Utf8Path::to_owned);
-    let prefix = program.ancestors().nth(2);
-    let lib = prefix.map(|prefix| prefix.join("lib"));
+    let lib = program.ancestors().nth(2).map(|prefix| prefix.join("lib"));
     let modules = program
         .ancestors()
         .filter(|dir| dir.file_name() == Some("node_modules"))
@@ -149,11 +114,11 @@ fn installed_with(program: &Utf8Path) -> Vec<Utf8PathBuf> {
     own.into_iter().chain(lib).chain(modules).collect()
 }
 
-/// The library that a driver manifest names for this machine.
-fn manifested(manifest: &Utf8Path) -> Option<Utf8PathBuf> {
-    let text = fs::read_to_string(manifest).ok()?;
-    let manifest: Manifest = toml::from_str(&text).ok()?;
-    let shared = &manifest.driver.shared;
+/// The library that the driver manifest (ADBC) in a directory names for this machine.
+fn manifested(dir: &Utf8Path) -> Option<Utf8PathBuf> {
+    let text = fs::read_to_string(dir.join("duckdb.toml")).ok()?;
+    let manifest: toml::Table = text.parse().ok()?;
+    let shared = manifest.get("Driver")?.get("shared")?;
     let path = shared.as_str().or_else(|| shared.get(PLATFORM.0)?.as_str());
     path.map(Utf8PathBuf::from)
 }

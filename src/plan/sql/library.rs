@@ -1,7 +1,7 @@
 //! DuckDB's library, loaded at run time: the functions of its C API that oneact calls, behind safe types.
 //!
-//! The values of this file free what they hold, in the order in which they borrow each other. Texts of the library are
-//! copied before anything else is called.
+//! The process performs one query and ends, so the library, its database and the parsed texts stay until then. What each
+//! statement makes is freed. Texts of the library are copied before anything else is called.
 #![expect(
     unsafe_code,
     reason = "a library that is loaded at run time has no safe interface"
@@ -10,11 +10,12 @@
 use std::{
     error::Error as _,
     ffi::{CStr, CString, c_char, c_double, c_int, c_void},
-    path::Path,
     ptr::{null, null_mut},
 };
 
+use camino::Utf8Path;
 use libloading::os::unix::{Library as Loaded, RTLD_LAZY, RTLD_LOCAL};
+use serde_json::Value;
 
 type State = c_int;
 type Handle = *mut c_void;
@@ -27,16 +28,24 @@ struct RawResult([u64; 6]);
 
 /// `duckdb_hugeint`: the lower and the upper half.
 #[repr(C)]
-struct Huge(u64, i64);
+struct Huge(u64, u64);
+
+impl From<i128> for Huge {
+    fn from(value: i128) -> Self {
+        let half = |value: i128| u64::try_from(value & i128::from(u64::MAX)).unwrap_or_default();
+        Self(half(value), half(value >> 64))
+    }
+}
 
 /// The functions, each under its name without `duckdb_`.
 macro_rules! functions {
     ($($name:ident($($type:ty),*) $(-> $result:ty)?;)*) => {
-        struct Functions {
+        /// A loaded library.
+        pub(super) struct Library {
             $($name: unsafe extern "C" fn($($type),*) $(-> $result)?,)*
         }
 
-        impl Functions {
+        impl Library {
             /// # Safety
             /// The library has DuckDB's C API, in version 1.
             unsafe fn of(library: &Loaded) -> Result<Self, libloading::Error> {
@@ -55,11 +64,8 @@ functions! {
     library_version() -> Text;
     create_config(*mut Handle) -> State;
     set_config(Handle, Text, Text) -> State;
-    destroy_config(*mut Handle);
     open_ext(Text, *mut Handle, Handle, *mut *mut c_char) -> State;
-    close(*mut Handle);
     connect(Handle, *mut Handle) -> State;
-    disconnect(*mut Handle);
     free(*mut c_void);
     query(Handle, Text, *mut RawResult) -> State;
     destroy_result(*mut RawResult);
@@ -67,18 +73,15 @@ functions! {
     result_return_type(RawResult) -> c_int;
     row_count(*mut RawResult) -> u64;
     rows_changed(*mut RawResult) -> u64;
-    value_int64(*mut RawResult, u64, u64) -> i64;
     value_varchar(*mut RawResult, u64, u64) -> Text;
     extract_statements(Handle, Text, *mut Handle) -> u64;
     extract_statements_error(Handle) -> Text;
-    destroy_extracted(*mut Handle);
     prepare_extracted_statement(Handle, Handle, u64, *mut Handle) -> State;
     prepare_error(Handle) -> Text;
     destroy_prepare(*mut Handle);
     prepared_statement_type(Handle) -> c_int;
     nparams(Handle) -> u64;
     parameter_name(Handle, u64) -> Text;
-    bind_parameter_index(Handle, *mut u64, Text) -> State;
     bind_null(Handle, u64) -> State;
     bind_boolean(Handle, u64, bool) -> State;
     bind_int64(Handle, u64, i64) -> State;
@@ -92,47 +95,30 @@ functions! {
 /// What the engine says about an error, word for word.
 pub(super) type Said = String;
 
-/// A loaded library. It stays loaded for the rest of the process.
-pub(super) struct Library {
-    functions: Functions,
-}
-
-/// A connection to a database, which is closed with it.
-pub(super) struct Connection<'l> {
-    functions: &'l Functions,
-    database: Handle,
+/// A connection to the database.
+#[derive(Clone, Copy)]
+pub(super) struct Connection {
+    library: &'static Library,
     handle: Handle,
 }
 
-/// The statements of a text, at least one.
-pub(super) struct Statements<'c> {
-    connection: &'c Connection<'c>,
+/// The statements of a text.
+pub(super) struct Statements {
+    connection: Connection,
     handle: Handle,
-    count: u64,
+    pub(super) count: u64,
 }
 
 /// A statement that can be executed once its parameters are bound.
-pub(super) struct Prepared<'c> {
-    connection: &'c Connection<'c>,
+pub(super) struct Prepared {
+    library: &'static Library,
     handle: Handle,
 }
 
 /// What a statement gave.
-pub(super) struct Given<'c> {
-    functions: &'c Functions,
+pub(super) struct Given {
+    library: &'static Library,
     raw: RawResult,
-}
-
-/// A value of a parameter.
-#[derive(Debug, PartialEq)]
-pub(super) enum Bound<'v> {
-    Null,
-    Boolean(bool),
-    Integer(i64),
-    Unsigned(u64),
-    Huge(i128),
-    Double(f64),
-    Text(&'v str),
 }
 
 /// A copy of a text of the library.
@@ -150,278 +136,229 @@ fn c_text(text: &str) -> Result<CString, Said> {
 }
 
 impl Library {
-    pub(super) fn load(path: &Path) -> Result<Self, Said> {
-        // SAFETY: loading it runs its code. The operator chose the library, and this process is jailed.
-        let loaded = unsafe { Loaded::open(Some(path), RTLD_LAZY | RTLD_LOCAL) };
+    pub(super) fn load(path: &Utf8Path) -> Result<&'static Self, Said> {
         let said = |error: libloading::Error| {
             let why = error.source().map(|why| format!(": {why}"));
             format!("{error}{}", why.unwrap_or_default())
         };
-        let loaded = loaded.map_err(said)?;
+        // SAFETY: loading it runs its code. The operator chose the library, and this process is jailed.
+        let loaded = unsafe { Loaded::open(Some(path.as_std_path()), RTLD_LAZY | RTLD_LOCAL) };
+        let loaded = Box::leak(Box::new(loaded.map_err(said)?));
         // SAFETY: a library with all these names is DuckDB's.
-        let functions = unsafe { Functions::of(&loaded) }.map_err(said)?;
-        // Its threads may be running until the process ends.
-        std::mem::forget(loaded);
-        Ok(Self { functions })
+        let functions = unsafe { Self::of(loaded) }.map_err(said)?;
+        Ok(Box::leak(Box::new(functions)))
     }
 
     /// `v1.5.6`
     pub(super) fn version(&self) -> String {
         // SAFETY: the library gives a constant.
-        unsafe { copied((self.functions.library_version)()) }.unwrap_or_default()
+        unsafe { copied((self.library_version)()) }.unwrap_or_default()
     }
 
     /// Opens a database file, or one in memory, with these settings.
     pub(super) fn open(
-        &self,
-        path: Option<&str>,
+        &'static self,
+        path: Option<&Utf8Path>,
         settings: &[(&str, String)],
-    ) -> Result<Connection<'_>, Said> {
-        let functions = &self.functions;
-        let path = path.map(c_text).transpose()?;
+    ) -> Result<Connection, Said> {
+        let path = path.map(|path| c_text(path.as_str())).transpose()?;
         let path = path.as_ref().map_or(null(), |path| path.as_ptr());
-        let settings: Vec<(CString, CString)> = settings
-            .iter()
-            .map(|(name, value)| Ok((c_text(name)?, c_text(value)?)))
-            .collect::<Result<_, Said>>()?;
-        let (mut config, mut error) = (null_mut(), null_mut());
-        let mut made = Connection {
-            functions,
-            database: null_mut(),
-            handle: null_mut(),
-        };
-        // SAFETY: all pointers are to live values of this function. The configuration and the message are freed here.
+        let (mut config, mut database, mut handle) = (null_mut(), null_mut(), null_mut());
+        let mut error = null_mut();
+        // SAFETY: all pointers are to live values of this function.
         unsafe {
-            let mut state = (functions.create_config)(&raw mut config);
-            for (name, value) in &settings {
-                state |= (functions.set_config)(config, name.as_ptr(), value.as_ptr());
+            let mut state = (self.create_config)(&raw mut config);
+            for (name, value) in settings {
+                let (name, value) = (c_text(name)?, c_text(value)?);
+                state |= (self.set_config)(config, name.as_ptr(), value.as_ptr());
             }
             if state == 0 {
-                state = (functions.open_ext)(path, &raw mut made.database, config, &raw mut error);
-            }
-            (functions.destroy_config)(&raw mut config);
-            if state == 0 {
-                state = (functions.connect)(made.database, &raw mut made.handle);
+                state = (self.open_ext)(path, &raw mut database, config, &raw mut error);
             }
             if state == 0 {
-                return Ok(made);
+                state = (self.connect)(database, &raw mut handle);
             }
-            let said = copied(error);
-            (functions.free)(error.cast());
-            Err(said.unwrap_or_else(|| "it refuses its settings".to_owned()))
+            let said = || copied(error).unwrap_or_else(|| "it refuses its settings".to_owned());
+            let library = self;
+            (state == 0)
+                .then_some(Connection { library, handle })
+                .ok_or_else(said)
         }
     }
-}
 
-impl Drop for Connection<'_> {
-    fn drop(&mut self) {
-        // SAFETY: this value owns the handles, which may be null. Whatever borrows the connection is gone.
+    /// A copy of a text that the library has allocated for us, and that is freed.
+    ///
+    /// # Safety
+    /// It is null, or ends with a zero byte.
+    unsafe fn taken(&self, text: Text) -> String {
+        // SAFETY: the caller says so. Nobody else has it.
         unsafe {
-            (self.functions.disconnect)(&raw mut self.handle);
-            (self.functions.close)(&raw mut self.database);
+            let copy = copied(text);
+            (self.free)(text.cast_mut().cast());
+            copy.unwrap_or_default()
         }
     }
-}
 
-impl Connection<'_> {
-    /// Executes a text of our own.
-    pub(super) fn query(&self, text: &str) -> Result<Given<'_>, Said> {
-        let text = c_text(text)?;
-        // SAFETY: the connection is open, the text lives.
-        self.given(|raw| unsafe { (self.functions.query)(self.handle, text.as_ptr(), raw) })
-    }
-
-    fn given(&self, execute: impl FnOnce(*mut RawResult) -> State) -> Result<Given<'_>, Said> {
-        let mut given = Given {
-            functions: self.functions,
-            raw: RawResult([0; 6]),
-        };
+    fn given(&'static self, execute: impl FnOnce(*mut RawResult) -> State) -> Result<Given, Said> {
+        let (library, raw) = (self, RawResult([0; 6]));
+        let mut given = Given { library, raw };
         match execute(&raw mut given.raw) {
             0 => Ok(given),
-            _ => Err(given.error()),
+            // SAFETY: the library has written an error into the result.
+            _ => {
+                Err(unsafe { copied((self.result_error)(&raw mut given.raw)) }.unwrap_or_default())
+            }
         }
     }
+}
 
-    /// Parses a text. `Err(None)`: there is no statement in it.
-    pub(super) fn statements(&self, text: &str) -> Result<Statements<'_>, Option<Said>> {
+impl Connection {
+    /// Executes a text of our own.
+    pub(super) fn query(&self, text: &str) -> Result<Given, Said> {
         let text = c_text(text)?;
-        let mut handle = null_mut();
-        // SAFETY: the connection is open, the text lives. `Statements` frees what was made.
-        unsafe {
-            let count =
-                (self.functions.extract_statements)(self.handle, text.as_ptr(), &raw mut handle);
-            let made = Statements {
-                connection: self,
+        // SAFETY: the connection is open, the text lives.
+        let query = |raw| unsafe { (self.library.query)(self.handle, text.as_ptr(), raw) };
+        self.library.given(query)
+    }
+
+    /// Parses a text.
+    pub(super) fn statements(&self, text: &str) -> Result<Statements, Said> {
+        let text = c_text(text)?;
+        let (library, mut handle) = (self.library, null_mut());
+        // SAFETY: the connection is open, the text lives.
+        let (count, error) = unsafe {
+            let count = (library.extract_statements)(self.handle, text.as_ptr(), &raw mut handle);
+            (count, copied((library.extract_statements_error)(handle)))
+        };
+        let connection = *self;
+        match error {
+            Some(said) => Err(said),
+            None => Ok(Statements {
+                connection,
                 handle,
                 count,
-            };
-            if count == 0 {
-                return Err(copied((self.functions.extract_statements_error)(handle)));
-            }
-            Ok(made)
+            }),
         }
     }
 }
 
-impl<'c> Statements<'c> {
-    pub(super) fn count(&self) -> u64 {
-        self.count
-    }
-
+impl Statements {
     /// Prepares the statement of that index.
-    pub(super) fn prepare(&self, index: u64) -> Result<Prepared<'c>, Said> {
-        let functions = self.connection.functions;
-        let mut handle = null_mut();
-        // SAFETY: the statements are of this connection. `Prepared` frees what was made.
-        unsafe {
-            let state = (functions.prepare_extracted_statement)(
-                self.connection.handle,
-                self.handle,
-                index,
-                &raw mut handle,
-            );
-            let made = Prepared {
-                connection: self.connection,
-                handle,
-            };
-            if state == 0 {
-                return Ok(made);
-            }
-            Err(copied((functions.prepare_error)(handle)).unwrap_or_default())
+    pub(super) fn prepare(&self, index: u64) -> Result<Prepared, Said> {
+        let Connection { library, handle } = self.connection;
+        let mut prepared = Prepared {
+            library,
+            handle: null_mut(),
+        };
+        let into = &raw mut prepared.handle;
+        // SAFETY: the statements are of this connection.
+        match unsafe { (library.prepare_extracted_statement)(handle, self.handle, index, into) } {
+            0 => Ok(prepared),
+            _ => Err(prepared.error()),
         }
     }
 }
 
-impl Drop for Statements<'_> {
-    fn drop(&mut self) {
-        // SAFETY: this value owns the handle, which may be null.
-        unsafe { (self.connection.functions.destroy_extracted)(&raw mut self.handle) }
-    }
-}
-
-impl<'c> Prepared<'c> {
+impl Prepared {
     /// The number that `duckdb.h` gives the kind of the statement.
     pub(super) fn kind(&self) -> i32 {
         // SAFETY: the statement is prepared.
-        unsafe { (self.connection.functions.prepared_statement_type)(self.handle) }
+        unsafe { (self.library.prepared_statement_type)(self.handle) }
     }
 
-    /// The names of its parameters. One without a name has its number.
-    pub(super) fn parameters(&self) -> Vec<String> {
-        let functions = self.connection.functions;
+    /// The numbers of its parameters with their names. One without a name has its number as a name.
+    pub(super) fn parameters(&self) -> Vec<(u64, String)> {
+        // SAFETY: the statement is prepared.
+        let count = unsafe { (self.library.nparams)(self.handle) };
         // SAFETY: the statement is prepared. The library allocates each name for the caller.
-        let name = |index| unsafe {
-            let name = (functions.parameter_name)(self.handle, index);
-            let copy = copied(name);
-            (functions.free)(name.cast_mut().cast());
-            copy.unwrap_or_default()
+        let name = |at| unsafe {
+            self.library
+                .taken((self.library.parameter_name)(self.handle, at))
         };
-        // SAFETY: the statement is prepared.
-        let count = unsafe { (functions.nparams)(self.handle) };
-        (1..=count).map(name).collect()
+        (1..=count).map(|at| (at, name(at))).collect()
     }
 
-    pub(super) fn bind(&self, name: &str, value: &Bound<'_>) -> Result<(), Said> {
-        let (functions, handle) = (self.connection.functions, self.handle);
-        let text = c_text(name)?;
-        let mut at = 0;
-        // SAFETY: the statement is prepared, the name and the value live. The library copies texts.
+    /// Gives a parameter its value. An integer is never bound as a double, which has 53 bits (R-001-190).
+    pub(super) fn bind(&self, at: u64, value: &Value) -> Result<(), Said> {
+        let (library, handle) = (self.library, self.handle);
+        let text = value.to_string();
+        let double = value.as_f64().filter(|double| double.is_finite());
+        let double = double.filter(|_| text.contains(['.', 'e', 'E']));
+        // SAFETY: the statement is prepared, and the value lives. The library copies texts.
         let state = unsafe {
-            if (functions.bind_parameter_index)(handle, &raw mut at, text.as_ptr()) != 0 {
-                return Err(format!("it does not know the parameter ${name}"));
-            }
-            match value {
-                Bound::Null => (functions.bind_null)(handle, at),
-                Bound::Boolean(value) => (functions.bind_boolean)(handle, at, *value),
-                Bound::Integer(value) => (functions.bind_int64)(handle, at, *value),
-                Bound::Unsigned(value) => (functions.bind_uint64)(handle, at, *value),
-                Bound::Double(value) => (functions.bind_double)(handle, at, *value),
-                Bound::Text(text) => {
-                    let length = text.len() as u64;
-                    (functions.bind_varchar_length)(handle, at, text.as_ptr().cast(), length)
-                }
-                Bound::Huge(value) => {
-                    let bytes = value.to_le_bytes();
-                    let (low, high) = bytes.split_at(8);
-                    let half = |half: &[u8]| half.try_into().map_or([0; 8], |half: [u8; 8]| half);
-                    let huge = Huge(
-                        u64::from_le_bytes(half(low)),
-                        i64::from_le_bytes(half(high)),
-                    );
-                    (functions.bind_hugeint)(handle, at, huge)
-                }
+            if value.is_null() {
+                (library.bind_null)(handle, at)
+            } else if let Some(value) = value.as_bool() {
+                (library.bind_boolean)(handle, at, value)
+            } else if let Some(text) = value.as_str() {
+                let length = text.len() as u64;
+                (library.bind_varchar_length)(handle, at, text.as_ptr().cast(), length)
+            } else if let Some(integer) = value.as_i64() {
+                (library.bind_int64)(handle, at, integer)
+            } else if let Some(integer) = value.as_u64() {
+                (library.bind_uint64)(handle, at, integer)
+            } else if let Ok(integer) = text.parse::<i128>() {
+                (library.bind_hugeint)(handle, at, Huge::from(integer))
+            } else if let Some(double) = double {
+                (library.bind_double)(handle, at, double)
+            } else {
+                let told = "is an array, an object, or a number outside of HUGEINT, which has 127 bits and a sign, and of DOUBLE";
+                return Err(format!(
+                    "{told}; give it as a text, and cast it in the query"
+                ));
             }
         };
-        // SAFETY: the statement is prepared.
-        let said = || unsafe { copied((functions.prepare_error)(handle)) };
         match state {
             0 => Ok(()),
-            _ => Err(said().unwrap_or_else(|| format!("it does not take the value of ${name}"))),
+            _ => Err(format!("is not taken: {}", self.error())),
         }
     }
 
-    pub(super) fn execute(&self) -> Result<Given<'c>, Said> {
-        let execute = self.connection.functions.execute_prepared;
+    pub(super) fn execute(&self) -> Result<Given, Said> {
         // SAFETY: the statement is prepared.
-        self.connection
-            .given(|raw| unsafe { execute(self.handle, raw) })
+        let execute = |raw| unsafe { (self.library.execute_prepared)(self.handle, raw) };
+        self.library.given(execute)
+    }
+
+    fn error(&self) -> Said {
+        // SAFETY: the library has made the handle, also of a statement that it could not prepare.
+        unsafe { copied((self.library.prepare_error)(self.handle)) }.unwrap_or_default()
     }
 }
 
-impl Drop for Prepared<'_> {
+impl Drop for Prepared {
     fn drop(&mut self) {
         // SAFETY: this value owns the handle, which may be null.
-        unsafe { (self.connection.functions.destroy_prepare)(&raw mut self.handle) }
+        unsafe { (self.library.destroy_prepare)(&raw mut self.handle) }
     }
 }
 
-impl Given<'_> {
+impl Given {
     /// The rows, if the statement gives rows (`DUCKDB_RESULT_TYPE_QUERY_RESULT`).
     pub(super) fn rows(&mut self) -> Option<u64> {
         // SAFETY: the result is whole.
         unsafe {
-            let gives_rows = (self.functions.result_return_type)(self.raw) == 3;
-            gives_rows.then(|| (self.functions.row_count)(&raw mut self.raw))
+            let gives_rows = (self.library.result_return_type)(self.raw) == 3;
+            gives_rows.then(|| (self.library.row_count)(&raw mut self.raw))
         }
     }
 
     pub(super) fn changed(&mut self) -> u64 {
         // SAFETY: the result is whole.
-        unsafe { (self.functions.rows_changed)(&raw mut self.raw) }
+        unsafe { (self.library.rows_changed)(&raw mut self.raw) }
     }
 
-    /// The texts in the first two columns of each row: of `DESCRIBE`, the names and the types.
-    pub(super) fn pairs(&mut self) -> Vec<(String, String)> {
-        let functions = self.functions;
-        // SAFETY: the result is whole.
-        let count = unsafe { (functions.row_count)(&raw mut self.raw) };
-        let mut text = |column, row| {
-            // SAFETY: a place that does not exist gives null. The library allocates each text for the caller.
-            unsafe {
-                let text = (functions.value_varchar)(&raw mut self.raw, column, row);
-                let copy = copied(text);
-                (functions.free)(text.cast_mut().cast());
-                copy.unwrap_or_default()
-            }
-        };
-        (0..count).map(|row| (text(0, row), text(1, row))).collect()
-    }
-
-    /// The integer in the first column of the first row.
-    pub(super) fn integer(&mut self) -> i64 {
-        // SAFETY: the result is whole. A place that does not exist gives 0.
-        unsafe { (self.functions.value_int64)(&raw mut self.raw, 0, 0) }
-    }
-
-    fn error(&mut self) -> Said {
-        // SAFETY: the library has written an error into the result.
-        unsafe { copied((self.functions.result_error)(&raw mut self.raw)) }.unwrap_or_default()
+    /// The value in that place as a text. It is empty if there is no such place.
+    pub(super) fn text(&mut self, column: u64, row: u64) -> String {
+        let value = self.library.value_varchar;
+        // SAFETY: the result is whole. The library allocates the text for the caller.
+        unsafe { self.library.taken(value(&raw mut self.raw, column, row)) }
     }
 }
 
-impl Drop for Given<'_> {
+impl Drop for Given {
     fn drop(&mut self) {
         // SAFETY: this value owns the result.
-        unsafe { (self.functions.destroy_result)(&raw mut self.raw) }
+        unsafe { (self.library.destroy_result)(&raw mut self.raw) }
     }
 }

@@ -1,218 +1,207 @@
 //! A query in the child: one statement after the other.
 
-use std::{collections::BTreeSet, path::Path};
+use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-use crate::task::Fault;
+use crate::task::{Failure, Fault};
 
 use super::{
-    engine::{confine, opened, out, quoted, supported},
-    job::{Access, Done, Failed, Form, Job, Reply},
-    library::{Bound, Connection, Given, Library, Prepared},
+    engine::{confine, is_supported, opened, quoted},
+    job::{Answer, Form, Job, Opened},
+    library::{Connection, Given, Library, Statements},
     text,
-    trouble::Trouble,
 };
 
 /// Performs a query.
-pub(crate) fn work(job: &Job) -> Reply {
-    match perform(job) {
-        Ok(done) => Reply::Done(done),
-        Err(Trouble { fault, message, at }) => Reply::Failed(Failed {
-            fault: fault.name().to_owned(),
-            message,
-            at,
-        }),
-    }
-}
-
-fn perform(job: &Job) -> Result<Done, Trouble> {
+pub(crate) fn work(job: &Job) -> Result<Answer, Failure> {
     confine(job)?;
     let unusable = |why: String| {
         let message = format!("DuckDB's library {} cannot be used: {why}", job.library);
-        Trouble::new(Fault::EngineMissing, message)
+        job.failure(Fault::EngineMissing, &message, None)
     };
-    let library = Library::load(Path::new(&job.library)).map_err(unusable)?;
+    let library = Library::load(&job.library).map_err(unusable)?;
     let version = library.version();
-    let major = supported(&version).ok_or_else(|| {
-        unusable(format!(
+    if !is_supported(&version) {
+        return Err(unusable(format!(
             "it is {version}, but oneact needs 1.4 to 2.x; install 1.5.6"
-        ))
-    })?;
-    if major == 1
-        && let Some(name) = text::unlocked(&text::code(&job.text))
-    {
-        let message = format!("the function {name} changes the engine's settings; leave it out");
-        return Err(Trouble::new(Fault::SqlRefused, message));
+        )));
     }
-    let connection = opened(&library, job)?;
     let mut run = Run {
         job,
-        connection: &connection,
+        connection: opened(library, job)?,
         used: BTreeSet::new(),
     };
-    let (rows, columns) = run.all()?;
-    if job
-        .database
-        .as_ref()
-        .is_some_and(|opened| opened.access == Access::Write)
-    {
-        let saved = connection.query("CHECKPOINT");
-        saved.map_err(|said| Trouble::said(&said, 0, usize::MAX))?;
+    let (rows, notes) = run.all()?;
+    if let Some(Opened::Written(_)) = job.database {
+        let saved = run.connection.query("CHECKPOINT");
+        saved.map_err(|said| job.said_of(&said, 0, usize::MAX))?;
     }
-    Ok(Done {
+    Ok(Answer {
         rows,
-        columns,
-        version,
+        notes,
+        engine: format!("DuckDB {version}"),
+        ..Answer::default()
     })
 }
 
-/// The rows of the last statement, and its columns if it is saved.
-type Last = (Option<u64>, Vec<(String, String)>);
+/// The rows of the last statement, and what the results do not hold exactly.
+type Last = (Option<u64>, Vec<String>);
+
+/// Where a text is from: it is performed for the statement of that number, begins with `ahead` bytes of ours, and goes on
+/// with the query file at `start`.
+#[derive(Clone, Copy, Default)]
+struct Origin {
+    number: u64,
+    start: usize,
+    ahead: usize,
+}
 
 struct Run<'j> {
     job: &'j Job,
-    connection: &'j Connection<'j>,
+    connection: Connection,
     /// The parameters of the statements so far, in lower case.
     used: BTreeSet<String>,
 }
 
-impl<'j> Run<'j> {
+impl Run<'_> {
     /// Performs every statement. Nothing of a query that fails is kept, so the first error ends it.
-    fn all(&mut self) -> Result<Last, Trouble> {
-        let text = &*self.job.text;
-        let statements = self
-            .connection
-            .statements(text)
-            .map_err(|said| match said {
-                Some(said) => Trouble::said(&said, 0, 0),
-                None => Trouble::failed("there is no statement in it"),
-            })?;
-        let count = statements.count();
-        let saved = match self.job.results {
-            Some(form) => Some((form, self.last(count)?)),
-            None => None,
-        };
-        let mut rows = None;
-        let plain = if saved.is_some() { count - 1 } else { count };
-        for index in 0..plain {
-            let prepared = statements
-                .prepare(index)
-                .map_err(|said| Trouble::said(&said, 0, 0))?;
-            let mut given = self.execute(&prepared, index + 1, 0, 0)?;
-            rows = given.rows();
+    fn all(&mut self) -> Result<Last, Failure> {
+        let job = self.job;
+        let statements = self.connection.statements(&job.text);
+        let statements = statements.map_err(|said| job.said(&said))?;
+        let count = statements.count;
+        if count == 0 {
+            return Err(job.failed("there is no statement in it"));
         }
-        let last = match saved {
-            Some((form, (start, body))) => self.save(form, start, body, count)?,
-            None => (rows, Vec::new()),
-        };
+        let saved = job.results.map(|form| {
+            let last = text::last(self.connection, &job.text, count);
+            let last = last.ok_or_else(|| {
+                job.failed(
+                    "the last statement gives no rows that can be saved; end the query with SELECT, FROM, WITH or VALUES \
+                     (around SHOW, DESCRIBE and SUMMARIZE write `FROM (…)`; PIVOT without IN needs DuckDB 2)",
+                )
+            });
+            last.map(|(start, body)| (form, start, body))
+        });
+        let saved = saved.transpose()?;
+        let mut last = (None, Vec::new());
+        let mut origin = Origin::default();
+        for index in 0..count - u64::from(saved.is_some()) {
+            origin.number = index + 1;
+            last.0 = self.execute(&statements, index, origin)?.rows();
+        }
+        if let Some((form, start, body)) = saved {
+            (origin.number, origin.start) = (count, start);
+            last = self.save(form, body, origin)?;
+        }
         let unused = |name: &&String| !self.used.contains(&name.to_lowercase());
-        match self.job.parameters.keys().find(unused) {
-            Some(name) => Err(Trouble::failed(format!(
+        match job.parameters.keys().find(unused) {
+            Some(name) => Err(job.failed(&format!(
                 "the parameter `{name}` is given, but no statement has ${name}; leave it out, or correct its name"
             ))),
             None => Ok(last),
         }
     }
 
-    /// Where the statement begins whose rows are saved, and the statement.
-    fn last(&self, count: u64) -> Result<(usize, &'j str), Trouble> {
-        let found = text::last(self.connection, &self.job.text, count);
-        found.ok_or_else(|| {
-            Trouble::failed(
-                "the last statement gives no rows that can be saved; end the query with SELECT, FROM, WITH or VALUES \
-                 (around SHOW, DESCRIBE and SUMMARIZE write `FROM (…)`; PIVOT without IN needs DuckDB 2)",
-            )
-        })
-    }
-
-    fn save(&mut self, form: Form, start: usize, body: &str, count: u64) -> Result<Last, Trouble> {
+    /// Saves the rows of a statement, which is the last one.
+    fn save(&mut self, form: Form, body: &str, origin: Origin) -> Result<Last, Failure> {
         // It performs nothing, and leaves equal names as they are.
-        let shape = text::described(body);
-        let columns = self
-            .one(&shape, count, start, text::DESCRIBED.len())?
-            .pairs();
-        let mut names = BTreeSet::new();
-        if let Some((name, _)) = columns
-            .iter()
-            .find(|(name, _)| !names.insert(name.to_lowercase()))
-        {
-            return Err(Trouble::failed(format!(
-                "the result has two columns named `{name}` (upper and lower case are the same); name one of them with AS"
-            )));
+        let mut shape = self.one(text::DESCRIBE, body, "", origin)?;
+        let (mut names, mut notes) = (BTreeSet::new(), Vec::new());
+        for row in 0..shape.rows().unwrap_or_default() {
+            let (name, kind) = (shape.text(0, row), shape.text(1, row));
+            notes.extend(inexact(form, &name, &kind));
+            if !names.insert(name.to_lowercase()) {
+                return Err(self.job.failed(&format!(
+                    "the result has two columns named `{name}` (upper and lower case are the same); name one of them with AS"
+                )));
+            }
         }
-        let target = out(self.job);
-        let copy = format!(
-            "COPY ({body}\n) TO {} ({})",
-            quoted(&target),
-            form.options()
-        );
-        let mut given = self.one(&copy, count, start, "COPY (".len())?;
-        let mut rows = given.changed();
+        let target = quoted(self.job.out().as_str());
+        let (options, reader) = form.copied();
+        let into = format!(" TO {target} ({options})");
+        let mut rows = self.one("COPY (", body, &into, origin)?.changed();
         if rows == 0 {
             // A COPY that the engine makes of several statements counts no rows.
-            let count = format!(
-                "SELECT count(*) FROM {}({})",
-                form.reader(),
-                quoted(&target)
-            );
+            let count = format!("SELECT count(*) FROM {reader}({target})");
             let counted = self.connection.query(&count);
-            rows = counted.map_or(0, |mut counted| counted.integer().unsigned_abs());
+            let counted = counted.ok().map(|mut counted| counted.text(0, 0));
+            rows = counted.and_then(|rows| rows.parse().ok()).unwrap_or(0);
         }
-        Ok((Some(rows), columns))
+        Ok((Some(rows), notes))
     }
 
-    /// Executes a text of one statement.
+    /// Executes a statement of the query file between texts of ours.
     fn one(
         &mut self,
-        text: &str,
-        number: u64,
-        start: usize,
-        ahead: usize,
-    ) -> Result<Given<'j>, Trouble> {
-        let said = |said: &str| Trouble::said(said, start, ahead);
-        let statements = self.connection.statements(text);
-        let statements = statements.map_err(|error| said(&error.unwrap_or_default()))?;
-        let prepared = statements.prepare(0).map_err(|error| said(&error))?;
-        self.execute(&prepared, number, start, ahead)
+        ahead: &str,
+        body: &str,
+        behind: &str,
+        origin: Origin,
+    ) -> Result<Given, Failure> {
+        let origin = Origin {
+            ahead: ahead.len(),
+            ..origin
+        };
+        let text = format!("{ahead}{body}\n){behind}");
+        let said = |said: String| self.job.said_of(&said, origin.start, origin.ahead);
+        let statements = self.connection.statements(&text).map_err(said)?;
+        self.execute(&statements, 0, origin)
     }
 
     /// Checks the kind of a statement, binds its parameters and executes it.
-    fn execute<'c>(
+    fn execute(
         &mut self,
-        prepared: &Prepared<'c>,
-        number: u64,
-        start: usize,
-        ahead: usize,
-    ) -> Result<Given<'c>, Trouble> {
+        statements: &Statements,
+        index: u64,
+        origin: Origin,
+    ) -> Result<Given, Failure> {
+        let (job, number) = (self.job, origin.number);
+        let said = |said: String| job.said_of(&said, origin.start, origin.ahead);
+        let prepared = statements.prepare(index).map_err(said)?;
         if let Some(kind) = refused(prepared.kind()) {
             let message = format!(
                 "statement {number} is {kind}, which a plan cannot use; leave it out (a query is one transaction over its own copy, \
                  and its settings are fixed)"
             );
-            return Err(Trouble::new(Fault::SqlRefused, message));
+            return Err(job.failure(Fault::SqlRefused, &message, None));
         }
-        for name in prepared.parameters() {
-            let value = self.job.parameters.iter();
-            let mut value = value.filter(|(given, _)| given.to_lowercase() == name.to_lowercase());
-            let Some((given, value)) = value.next() else {
+        for (at, name) in prepared.parameters() {
+            let lower = name.to_lowercase();
+            let mut given = job.parameters.iter();
+            let Some((given, value)) = given.find(|(given, _)| given.to_lowercase() == lower)
+            else {
                 let hint = match name.parse::<u64>() {
                     Ok(_) => "has a parameter without a name; write `$name`".to_owned(),
                     Err(_) => {
                         format!("has the parameter ${name}, for which the plan gives no value")
                     }
                 };
-                return Err(Trouble::failed(format!("statement {number} {hint}")));
+                return Err(job.failed(&format!("statement {number} {hint}")));
             };
-            let bound = bound(given, value)?;
-            prepared
-                .bind(&name, &bound)
-                .map_err(|said| Trouble::said(&said, start, ahead))?;
-            self.used.insert(name.to_lowercase());
+            let bound = prepared.bind(at, value);
+            bound.map_err(|why| job.failed(&format!("the parameter `{given}` {why}")))?;
+            self.used.insert(lower);
         }
-        prepared
-            .execute()
-            .map_err(|said| Trouble::said(&said, start, ahead))
+        prepared.execute().map_err(said)
+    }
+}
+
+/// What the format does not hold exactly.
+fn inexact(form: Form, name: &str, kind: &str) -> Option<String> {
+    if form != Form::Parquet {
+        None
+    } else if kind.contains("HUGEINT") {
+        Some(format!(
+            "Parquet has no HUGEINT, so the column `{name}` ({kind}) is stored with DOUBLE, which has 53 bits. To keep every \
+             digit, cast to BIGINT or DECIMAL(38,0)"
+        ))
+    } else {
+        kind.contains("INTERVAL").then(|| {
+            format!(
+                "Parquet has no microseconds in an INTERVAL, so the column `{name}` ({kind}) is stored with milliseconds. To keep \
+                 them, save `epoch_us` of it or its text"
+            )
+        })
     }
 }
 
@@ -233,40 +222,5 @@ fn refused(kind: i32) -> Option<&'static str> {
         28 => "COPY FROM DATABASE",
         29 => "UPDATE EXTENSIONS",
         _ => "of a kind that oneact does not know",
-    })
-}
-
-/// The value of a parameter. An integer is never bound as a double, which has 53 bits (R-001-190).
-fn bound<'v>(name: &str, value: &'v Value) -> Result<Bound<'v>, Trouble> {
-    let wrong = |what: &str| {
-        Trouble::failed(format!(
-            "the parameter `{name}` is {what}; give null, true, false, a number or a text"
-        ))
-    };
-    Ok(match value {
-        Value::Null => Bound::Null,
-        Value::Bool(value) => Bound::Boolean(*value),
-        Value::String(text) => Bound::Text(text),
-        Value::Number(number) => {
-            let text = number.to_string();
-            if let Some(integer) = number.as_i64() {
-                Bound::Integer(integer)
-            } else if let Some(integer) = number.as_u64() {
-                Bound::Unsigned(integer)
-            } else if text.contains(['.', 'e', 'E']) {
-                let double = number.as_f64().filter(|double| double.is_finite());
-                Bound::Double(double.ok_or_else(|| wrong("a number out of range"))?)
-            } else {
-                let integer = text.parse().map_err(|_| {
-                    Trouble::failed(format!(
-                        "the parameter `{name}` is an integer outside of HUGEINT, which has 127 bits and a sign; give it as a \
-                         text, and write `${name}::UHUGEINT` or `${name}::DOUBLE`"
-                    ))
-                })?;
-                Bound::Huge(integer)
-            }
-        }
-        Value::Array(_) => return Err(wrong("an array")),
-        Value::Object(_) => return Err(wrong("an object")),
     })
 }

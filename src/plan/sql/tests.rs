@@ -1,10 +1,11 @@
 //! What queries give, with the libraries that `scripts/setup-tests` installs.
 
-use std::{os::unix::fs::MetadataExt as _, path::Path};
+use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
+use crate::plan::model::{Access, Database};
 
 mod engines;
 mod escapes;
@@ -40,13 +41,8 @@ pub(super) struct Bench {
 pub(super) struct Asked<'b> {
     bench: &'b Bench,
     text: String,
-    parameters: BTreeMap<String, Value>,
-    reads: Vec<RelPath>,
-    planned: Option<(RelPath, Vec<u8>)>,
-    database: Option<(RelPath, Access)>,
-    results: Option<RelPath>,
-    expects: Expects,
-    order: Order,
+    sql: Sql,
+    planned: Option<Vec<u8>>,
     stopped: fn() -> Option<Failure>,
 }
 
@@ -88,13 +84,8 @@ impl Bench {
         Asked {
             bench: self,
             text: text.to_owned(),
-            parameters: BTreeMap::new(),
-            reads: Vec::new(),
+            sql: Sql::default(),
             planned: None,
-            database: None,
-            results: None,
-            expects: Expects::Nothing,
-            order: Order::Any,
             stopped: || None,
         }
     }
@@ -102,75 +93,70 @@ impl Bench {
 
 impl Asked<'_> {
     fn with(mut self, name: &str, value: Value) -> Self {
-        self.parameters.insert(name.to_owned(), value);
+        self.sql.parameters.insert(name.to_owned(), value);
         self
     }
 
     pub(super) fn reads(mut self, path: &str) -> Self {
-        self.reads.push(rel(path));
+        self.sql.reads.push(rel(path));
         self
     }
 
+    /// Reads a file that the plan makes, as the last one.
     fn planned(mut self, path: &str, content: &str) -> Self {
-        self.planned = Some((rel(path), content.into()));
-        self
+        self.planned = Some(content.into());
+        self.reads(path)
     }
 
     fn database(mut self, path: &str, access: Access) -> Self {
-        self.database = Some((rel(path), access));
+        let path = rel(path);
+        self.sql.database = Some(Database { path, access });
         self
     }
 
     pub(super) fn saves(mut self, path: &str) -> Self {
-        self.results = Some(rel(path));
+        self.sql.results = Some(rel(path));
         self
     }
 
-    fn input<'a>(&self, path: &'a RelPath) -> Input<'a> {
+    fn input(&self, path: &RelPath) -> Source<'_> {
         let at = self.bench.path().join(path.as_str());
+        if let (Err(_), Some(bytes)) = (at.metadata(), &self.planned) {
+            return Source::Planned(bytes);
+        }
         let facts = at.metadata().unwrap();
-        let source = Source::File {
+        Source::File(Held {
             at: at.canonicalize_utf8().unwrap(),
             device: facts.dev(),
             inode: facts.ino(),
-        };
-        Input { path, source }
+        })
     }
 
     pub(super) fn run(&self) -> Result<Answer, Failure> {
-        let mut reads: Vec<Input<'_>> = self.reads.iter().map(|path| self.input(path)).collect();
-        if let Some((path, bytes)) = &self.planned {
-            let source = Source::Planned(bytes);
-            reads.push(Input { path, source });
-        }
-        let bytes = self
-            .database
-            .as_ref()
-            .filter(|(_, access)| *access == Access::Write);
-        let bytes =
-            bytes.and_then(|(path, _)| fs::read(self.bench.path().join(path.as_str())).ok());
-        let database = self.database.as_ref().map(|(path, access)| match access {
-            Access::Read => Database::Read(self.input(path)),
-            Access::Write => Database::Write {
-                path,
-                bytes: bytes.as_deref(),
-            },
-        });
+        self.run_with(self.sql.inputs().map(|path| self.input(path)).collect())
+    }
+
+    fn run_with(&self, inputs: Vec<Source<'_>>) -> Result<Answer, Failure> {
+        let scratch = tempfile::tempdir().unwrap();
+        self.run_in(Utf8Path::from_path(scratch.path()).unwrap(), inputs)
+    }
+
+    fn run_in(&self, scratch: &Utf8Path, inputs: Vec<Source<'_>>) -> Result<Answer, Failure> {
+        let database = self.sql.database.as_ref();
+        let written = database.filter(|database| database.access == Access::Write);
+        let written = written
+            .and_then(|database| fs::read(self.bench.path().join(database.path.as_str())).ok());
         let query = Query {
             path: &rel("q.sql"),
             text: &self.text,
-            parameters: &self.parameters,
-            reads,
-            database,
-            results: self.results.as_ref().map(|path| Results { path }),
-            expects: self.expects,
-            order: self.order,
+            sql: &self.sql,
+            inputs,
+            written: written.as_deref(),
         };
-        let scratch = tempfile::tempdir().unwrap();
         let engine = Engine {
             settings: &self.bench.settings,
             root: &self.bench.path(),
-            scratch: Utf8Path::from_path(scratch.path()).unwrap(),
+            scratch,
             most: self.bench.most,
             stopped: &self.stopped,
         };
@@ -310,7 +296,7 @@ fn rows_can_be_expected_r_001_189() {
     let bench = Bench::new();
     let mut asked = bench.ask("select 1 where false");
     assert_eq!(asked.rows(), 0);
-    asked.expects = Expects::Rows;
+    asked.sql.expects = Expects::Rows;
     assert!(
         asked
             .failure()
@@ -385,7 +371,7 @@ fn a_database_is_changed_as_a_copy_and_read_as_it_is_c_22() {
 fn a_deterministic_query_gives_the_same_bytes_twice_r_001_92() {
     let bench = Bench::new();
     let mut asked = bench.ask("select i % 1000 k, sum(i * 0.1::double) s, list(i)[1] f from range(300000) t(i) group by k");
-    asked.order = Order::Deterministic;
+    asked.sql.order = Order::Deterministic;
     let mut asked = asked.saves("r.parquet");
     let bytes = || asked.run().unwrap().results.unwrap();
     assert!(bytes() == bytes());

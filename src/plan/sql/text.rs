@@ -14,43 +14,33 @@ pub(super) fn place(text: &str, at: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-/// The text with a space in place of each byte of a comment and of a string. A quoted name is code.
+/// The text with a space in place of each byte of a comment and of a string. A quoted name is code, but has no semicolon.
 pub(super) fn code(text: &str) -> String {
-    blank(text, |found| !found.starts_with('"'))
-}
-
-/// The text with spaces in place of those comments, strings and quoted names that are to go.
-fn blank(text: &str, goes: impl Fn(&str) -> bool) -> String {
-    // A name may have a dollar in it, so that it opens a string only behind something else.
-    static OPENS: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r#""|'|\b[eE]'|--|/\*|\B\$(?:[^\W\d]\w*)?\$"#).ok());
+    // A name may have a dollar in it, so that it opens a string only behind something else. A doubled quote is the end of
+    // one string and the beginning of the next.
+    static NO_CODE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let pattern = r#"(?s)"[^"]*"?|'[^']*'?|\b[eE]'(?:[^\\']|\\.|'')*'?|--[^\n\r]*|/\*|\B\$(?:[^\W\d]\w*)?\$"#;
+        Regex::new(pattern).ok()
+    });
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(opens) = OPENS.as_ref().and_then(|opens| opens.find(rest)) {
-        let (before, found) = rest.split_at(opens.start());
-        let (found, after) = found.split_at(length(found, opens.as_str()));
-        kept.push_str(before);
-        if goes(found) {
-            kept.push_str(&" ".repeat(found.len()));
+    while let Some(found) = NO_CODE.as_ref().and_then(|no_code| no_code.find(rest)) {
+        let (_, after) = rest.split_at(found.end());
+        // Without an end, it is all: the engine refuses it.
+        let more = match found.as_str() {
+            "/*" => comment(after).unwrap_or(after.len()),
+            tag if tag.starts_with('$') => after.find(tag).map_or(after.len(), |at| at + tag.len()),
+            _ => 0,
+        };
+        kept.extend(rest.get(..found.start()));
+        if found.as_str().starts_with('"') {
+            kept.push_str(&found.as_str().replace(';', " "));
         } else {
-            kept.push_str(found);
+            kept.push_str(&" ".repeat(found.len() + more));
         }
-        rest = after;
+        (_, rest) = after.split_at(more);
     }
     kept + rest
-}
-
-/// How many bytes the comment, string or name has that `text` begins with. Without an end, it is all: the engine refuses it.
-fn length(text: &str, opens: &str) -> usize {
-    let after = text.get(opens.len()..).unwrap_or_default();
-    let end = match opens {
-        "--" => after.find(['\n', '\r']),
-        "/*" => comment(after),
-        "e'" | "E'" => escaped(after),
-        // A doubled quote is the end of one and the beginning of the next.
-        _ => after.find(opens).map(|at| at + opens.len()),
-    };
-    end.map_or(text.len(), |end| opens.len() + end)
 }
 
 /// Where a comment ends, which may have others in it.
@@ -65,22 +55,8 @@ fn comment(text: &str) -> Option<usize> {
     end.map(|mark| mark.end())
 }
 
-/// Where a string with backslashes ends.
-fn escaped(text: &str) -> Option<usize> {
-    let mut bytes = text.bytes().enumerate().peekable();
-    while let Some((at, byte)) = bytes.next() {
-        let is_quote = |next: &(usize, u8)| next.1 == b'\'';
-        match byte {
-            b'\\' => drop(bytes.next()),
-            b'\'' if bytes.next_if(is_quote).is_none() => return Some(at + 1),
-            _ => {}
-        }
-    }
-    None
-}
-
-/// Functions that change the engine's logs and profiles, also where its settings are locked (DuckDB 1). They cannot
-/// reach out of the jail, but they can end the engine.
+/// Functions that change the engine's logs and profiles, in DuckDB 1 also where its settings are locked. They cannot reach
+/// out of the jail, but they can end the engine.
 pub(super) fn unlocked(code: &str) -> Option<String> {
     first(
         code,
@@ -99,18 +75,8 @@ pub(super) fn random(code: &str) -> Option<String> {
     first(code, CALLS).or_else(|| first(code, WORDS)).or(sample)
 }
 
-/// The files whose types the engine guesses.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Guesses {
-    None,
-    /// Those whose ending says that they are CSV or JSON.
-    Named,
-    /// Any file may be read as CSV or JSON.
-    Any,
-}
-
-/// Of which files a text lets the engine guess the types.
-pub(super) fn guesses(text: &str) -> Guesses {
+/// The endings of the files of which a text lets the engine guess the types: none, those of CSV and JSON, or any (`""`).
+pub(super) fn guesses(text: &str) -> &'static [&'static str] {
     const READS: &str = r#"(?i)\b(?:read_(?:csv|json|ndjson)(?:_auto)?|sniff_csv)\b"?\s*\([^;)]*"#;
     const SAYS: &str =
         r"(?i)\b(?:sample_size|columns|types|dtypes|column_types|all_varchar)\s*(?:=|:=)";
@@ -122,11 +88,11 @@ pub(super) fn guesses(text: &str) -> Guesses {
         .map(|read| first(read.as_str(), SAYS).is_some())
         .collect();
     if says.contains(&false) {
-        Guesses::Any
+        &[""]
     } else if says.is_empty() || first(text, FILE).is_some() {
-        Guesses::Named
+        &[".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"]
     } else {
-        Guesses::None
+        &[]
     }
 }
 
@@ -137,39 +103,25 @@ fn first(code: &str, pattern: &str) -> Option<String> {
     Some(found.to_owned())
 }
 
-/// What stands before a statement to see its columns, without performing it.
-pub(super) const DESCRIBED: &str = "FROM (DESCRIBE ";
-
-pub(super) fn described(statement: &str) -> String {
-    format!("{DESCRIBED}{statement}\n)")
-}
+/// What stands before a statement to see its columns, without performing it. A bracket follows.
+pub(super) const DESCRIBE: &str = "FROM (DESCRIBE ";
 
 /// Where the last statement of a text with `count` statements begins, and the statement without its semicolon. None if
 /// it gives no rows that can be saved.
 ///
 /// The engine parses, but does not say where statements are. They are parted at semicolons, and the engine then has to find
 /// one statement in the last part and all others before it.
-pub(super) fn last<'t>(
-    connection: &Connection<'_>,
-    text: &'t str,
-    count: u64,
-) -> Option<(usize, &'t str)> {
-    let number = |text: &str| match connection.statements(text) {
-        Ok(statements) => Some(statements.count()),
-        Err(None) => Some(0),
-        Err(Some(_)) => None,
-    };
-    let bare = blank(text, |_| true);
-    let end = bare.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
+pub(super) fn last(connection: Connection, text: &str, count: u64) -> Option<(usize, &str)> {
+    let number = |text: &str| Some(connection.statements(text).ok()?.count);
+    let code = code(text);
+    let end = code.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
     let start = end.rfind(';').map_or(0, |at| at + 1);
-    let end = bare
-        .get(end.len()..)?
-        .find(';')
-        .map_or(text.len(), |at| end.len() + at);
+    let behind = code.get(end.len()..)?.find(';');
+    let end = behind.map_or(text.len(), |at| end.len() + at);
     let body = text.get(start..end)?;
-    let others = number(text.get(..start)?)?;
-    (others + 1 == count && number(body) == Some(1) && number(&described(body)) == Some(1))
-        .then_some((start, body))
+    let described = format!("{DESCRIBE}{body}\n)");
+    let parts = [text.get(..start)?, body, &described].map(number);
+    (parts == [Some(count - 1), Some(1), Some(1)]).then_some((start, body))
 }
 
 #[cfg(test)]
@@ -247,22 +199,22 @@ mod tests {
 
     #[test]
     fn types_are_guessed_unless_each_call_says_them() {
-        use Guesses::{Any, Named, None};
         for (text, guessed) in [
-            ("from 'a.csv'", Named),
-            ("from read_csv('a.log')", Any),
-            ("from read_csv('a.csv') where types = 1", Any),
-            ("from read_json('a', columns = {'a': 'INT'})", None),
+            ("from 'a.csv'", ".csv"),
+            ("from read_csv('a.log')", ""),
+            ("from read_csv('a.csv') where types = 1", ""),
+            ("from read_json('a', columns = {'a': 'INT'})", "none"),
             (
                 "from read_csv('a)', sample_size=-1) join 'b.csv' using (a)",
-                Named,
+                ".csv",
             ),
             (
                 "from read_csv('a', all_varchar = true), read_csv_auto('b')",
-                Any,
+                "",
             ),
         ] {
-            assert_eq!(guesses(text), guessed, "{text}");
+            let first = guesses(text).first().copied().unwrap_or("none");
+            assert_eq!(first, guessed, "{text}");
         }
     }
 }

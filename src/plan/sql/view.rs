@@ -2,18 +2,21 @@
 
 use std::{
     fs,
-    io::{self, BufReader},
+    io::{BufRead, BufReader, Error, ErrorKind},
     os::unix::fs::symlink,
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::task::{Failure, Fault, RelPath};
+use crate::{
+    plan::model::{Access, Database, Order},
+    task::{Failure, Fault, RelPath},
+};
 
 use super::{
-    Database, Engine, Input, Query, Source,
-    job::{Access, DATABASE, Held, OUT, Opened, SPILLED, VIEW},
-    text::{self, Guesses},
+    Engine, Query, Source,
+    job::{DATABASE, Form, Job, OUT, Opened, SPILLED, VIEW},
+    text,
 };
 
 /// The rows from which the engine guesses the types of a CSV file (DuckDB 1.4 to 2.0).
@@ -22,17 +25,13 @@ const SAMPLE: usize = 20_480;
 /// A compressed file of that size may have more rows.
 const SAMPLE_BYTES: u64 = 100_000;
 
-/// The scratch directory, once it is laid out.
-pub(super) struct Laid {
-    pub(super) scratch: Utf8PathBuf,
-    pub(super) reads: Vec<String>,
-    pub(super) held: Vec<Held>,
-    pub(super) database: Option<Opened>,
-}
-
 /// Makes the directories of the scratch directory, and puts into them what the query may read, and the database.
-pub(super) fn lay_out(query: &Query<'_>, engine: &Engine<'_>) -> Result<Laid, Failure> {
-    let scratch = engine.scratch;
+pub(super) fn lay_out(
+    query: &Query<'_>,
+    engine: &Engine<'_>,
+    library: Utf8PathBuf,
+) -> Result<Job, Failure> {
+    let (sql, scratch) = (query.sql, engine.scratch);
     let scratch = scratch.canonicalize_utf8().map_err(failed(scratch))?;
     if let Some(character) = pattern(scratch.as_str()) {
         let message = format!(
@@ -44,79 +43,73 @@ pub(super) fn lay_out(query: &Query<'_>, engine: &Engine<'_>) -> Result<Laid, Fa
         let path = scratch.join(name);
         fs::create_dir(&path).map_err(failed(&path))?;
     }
-    let mut laid = Laid {
-        scratch,
-        reads: Vec::new(),
-        held: Vec::new(),
-        database: None,
-    };
-    for input in &query.reads {
-        let path = laid.put(input)?;
-        laid.reads.push(path);
-    }
-    laid.database = match &query.database {
-        None => None,
-        Some(Database::Read(input)) => {
-            if let Source::File { at, .. } = &input.source {
-                is_closed(input.path, at)?;
-            }
-            if !laid.reads.iter().any(|read| read == input.path.as_str()) {
-                laid.put(input)?;
-            }
-            Some(Opened {
-                path: format!("{VIEW}/{}", input.path),
-                access: Access::Read,
-            })
+    let mut held = Vec::new();
+    for (path, source) in sql.inputs().zip(&query.inputs) {
+        is_readable(path)?;
+        let at = scratch.join(VIEW).join(path.as_path());
+        if at.symlink_metadata().is_ok() {
+            // The database is one of the listed files, too.
+            continue;
         }
-        Some(Database::Write { path, bytes }) => {
-            // The engine names the database after the file.
-            let opened = format!("{DATABASE}/{}", path.name());
-            if let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) {
-                let copy = laid.scratch.join(&opened);
-                fs::write(&copy, bytes).map_err(failed(&copy))?;
-            }
-            Some(Opened {
-                path: opened,
-                access: Access::Write,
-            })
-        }
-    };
-    Ok(laid)
-}
-
-impl Laid {
-    /// Puts a file into the view, under its path, which it returns.
-    fn put(&mut self, input: &Input<'_>) -> Result<String, Failure> {
-        let name = input.path.as_str();
-        if name.starts_with('~') {
-            let message = format!(
-                "a query cannot read {name}: the engine takes `~` at the beginning of a name for a home directory; rename the file"
-            );
-            return Err(Failure::new(Fault::SqlFailed, message));
-        }
-        if let Some(character) = pattern(name) {
-            let message = format!(
-                "a query cannot read {name}: the engine takes `{character}` in a name for a pattern; rename the file"
-            );
-            return Err(Failure::new(Fault::SqlFailed, message));
-        }
-        let path = self.scratch.join(VIEW).join(name);
-        if let Some(dir) = path.parent() {
+        if let Some(dir) = at.parent() {
             fs::create_dir_all(dir).map_err(failed(dir))?;
         }
-        match &input.source {
-            Source::Planned(bytes) => fs::write(&path, bytes).map_err(failed(&path))?,
-            Source::File { at, device, inode } => {
-                symlink(at, &path).map_err(failed(&path))?;
-                self.held.push(Held {
-                    at: at.to_string(),
-                    device: *device,
-                    inode: *inode,
-                });
+        match source {
+            Source::Planned(bytes) => fs::write(&at, bytes).map_err(failed(&at))?,
+            Source::File(file) => {
+                symlink(&file.at, &at).map_err(failed(&at))?;
+                held.push(file.clone());
             }
         }
-        Ok(name.to_owned())
     }
+    let mut database = None;
+    if let Some(Database { path, access }) = &sql.database {
+        database = Some(match access {
+            Access::Read => {
+                if let Some(Source::File(file)) = query.inputs.last() {
+                    is_closed(path, &file.at)?;
+                }
+                Opened::Read(scratch.join(VIEW).join(path.as_path()))
+            }
+            Access::Write => {
+                // The engine names the database after the file.
+                let at = scratch.join(DATABASE).join(path.name());
+                if let Some(bytes) = query.written.filter(|bytes| !bytes.is_empty()) {
+                    fs::write(&at, bytes).map_err(failed(&at))?;
+                }
+                Opened::Written(at)
+            }
+        });
+    }
+    Ok(Job {
+        path: query.path.clone(),
+        text: query.text.to_owned(),
+        library,
+        memory: engine.settings.memory,
+        threads: match sql.order {
+            Order::Any => engine.settings.threads,
+            Order::Deterministic => 1,
+        },
+        parameters: sql.parameters.clone(),
+        reads: sql.reads.clone(),
+        held,
+        database,
+        results: sql.results.as_ref().and_then(Form::of),
+        scratch,
+    })
+}
+
+/// Whether the engine takes the path as it is.
+fn is_readable(path: &RelPath) -> Result<(), Failure> {
+    let taken = if path.as_str().starts_with('~') {
+        "`~` at the beginning of a name for a home directory".to_owned()
+    } else if let Some(character) = pattern(path.as_str()) {
+        format!("`{character}` in a name for a pattern")
+    } else {
+        return Ok(());
+    };
+    let message = format!("a query cannot read {path}: the engine takes {taken}; rename the file");
+    Err(Failure::new(Fault::SqlFailed, message))
 }
 
 /// What makes the engine take a path for a pattern.
@@ -124,13 +117,11 @@ fn pattern(path: &str) -> Option<char> {
     path.chars().find(|c| matches!(c, '*' | '?' | '['))
 }
 
-fn failed(path: &Utf8Path) -> impl Fn(io::Error) -> Failure {
+fn failed(path: &Utf8Path) -> impl Fn(Error) -> Failure {
     move |error| {
-        let full = error.kind() == io::ErrorKind::StorageFull;
-        let fault = if full {
-            Fault::DiskFull
-        } else {
-            Fault::FileSystem
+        let fault = match error.kind() {
+            ErrorKind::StorageFull => Fault::DiskFull,
+            _ => Fault::FileSystem,
         };
         Failure::new(fault, format!("{path} cannot be made: {error}"))
     }
@@ -138,8 +129,7 @@ fn failed(path: &Utf8Path) -> impl Fn(io::Error) -> Failure {
 
 /// What was committed lately may stand in a file of its own, which the engine would not see here.
 fn is_closed(path: &RelPath, at: &Utf8Path) -> Result<(), Failure> {
-    let log = format!("{at}.wal");
-    if fs::symlink_metadata(&log).is_err() {
+    if fs::symlink_metadata(format!("{at}.wal")).is_err() {
         return Ok(());
     }
     let message = format!(
@@ -151,49 +141,32 @@ fn is_closed(path: &RelPath, at: &Utf8Path) -> Result<(), Failure> {
 
 /// A note for each file whose types the engine guesses from its first rows: a later number is rounded silently.
 pub(super) fn guessed(query: &Query<'_>) -> Vec<String> {
-    let guesses = text::guesses(query.text);
-    let guessed = query.reads.iter();
-    let guessed = guessed.filter(|input| is_guessed(input, &guesses));
-    let told = guessed.map(|input| {
+    let endings = text::guesses(query.text);
+    let inputs = query.sql.reads.iter().zip(&query.inputs);
+    let guessed = inputs.filter(|(path, source)| {
+        let name = path.name().to_lowercase();
+        let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
+        let is_text = endings.iter().any(|ending| plain.ends_with(ending));
+        is_text
+            && !plain.ends_with(".parquet")
+            && match source {
+                Source::Planned(bytes) => is_long(*bytes),
+                Source::File(file) if plain == name => {
+                    fs::File::open(&file.at).is_ok_and(|file| is_long(BufReader::new(file)))
+                }
+                Source::File(file) => file.at.metadata().is_ok_and(|it| it.len() > SAMPLE_BYTES),
+            }
+    });
+    let told = guessed.map(|(path, _)| {
         format!(
-            "{} has more rows than the {SAMPLE} from which the engine guesses types: a later value that does not fit may be rounded, or \
-             its key may be missing. To be sure, write `sample_size = -1` or the columns into read_csv or read_json",
-            input.path
+            "{path} has more rows than the {SAMPLE} from which the engine guesses types: a later value that does not fit may be rounded, or \
+             its key may be missing. To be sure, write `sample_size = -1` or the columns into read_csv or read_json"
         )
     });
     told.collect()
 }
 
-/// Whether the engine would see only a part of the file before it decides about types.
-fn is_guessed(input: &Input<'_>, guesses: &Guesses) -> bool {
-    let name = input.path.name().to_lowercase();
-    let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
-    let is_text = [".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"];
-    let is_possible = match guesses {
-        Guesses::None => false,
-        Guesses::Named => is_text.iter().any(|ending| plain.ends_with(ending)),
-        Guesses::Any => !plain.ends_with(".parquet"),
-    };
-    if !is_possible {
-        return false;
-    }
-    match &input.source {
-        Source::Planned(bytes) => is_long(*bytes),
-        Source::File { at, .. } if plain == name => {
-            fs::File::open(at).is_ok_and(|file| is_long(BufReader::new(file)))
-        }
-        Source::File { at, .. } => at.metadata().is_ok_and(|file| file.len() > SAMPLE_BYTES),
-    }
-}
-
 /// Whether a text has more lines than the sample.
-fn is_long(mut text: impl io::BufRead) -> bool {
-    let mut lines = 0;
-    while lines <= SAMPLE {
-        match text.skip_until(b'\n') {
-            Ok(0) | Err(_) => return false,
-            Ok(_) => lines += 1,
-        }
-    }
-    true
+fn is_long(mut text: impl BufRead) -> bool {
+    (0..=SAMPLE).all(|_| text.skip_until(b'\n').is_ok_and(|bytes| bytes > 0))
 }

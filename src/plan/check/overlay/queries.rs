@@ -8,8 +8,8 @@ use crate::{
         engine::Scratch,
         files::{Located, held_still},
         hash::hash,
-        model::{Access, Action, Order, Sql},
-        sql::{self, Database, Engine, Input, Query, Results, Source},
+        model::{Action, Order, Sql},
+        sql::{self, Engine, Held, Query, Source},
     },
     task::{Failure, Fault, RelPath},
 };
@@ -58,35 +58,24 @@ impl<'a> Overlay<'a> {
         if let Some(results) = &places.results {
             self.vacant(results)?;
         }
-        let written = self.database(sql, places)?;
+        let written = self.database(places)?;
         let inputs = places.inputs.iter().map(|(_, located)| located);
         for located in inputs.chain([query]).chain(written) {
             self.with(&located.path, stopped, Now::settle)?;
         }
         let text = self.text(query)?;
         let inputs = places.inputs.iter();
-        let mut inputs = inputs
-            .map(|(path, located)| self.input(path, located))
-            .collect::<Result<Vec<_>, _>>()?;
-        let path = sql.database.as_ref().map(|database| &database.path);
-        let database = match (path, written) {
-            (None, _) => None,
-            // It is the last of the inputs.
-            (Some(_), None) => inputs.pop().map(Database::Read),
-            (Some(path), Some(located)) => Some(Database::Write {
-                path,
-                bytes: self.planned(&located.path)?,
-            }),
-        };
         let asked = Query {
             path: &action.target,
             text: &text,
-            parameters: &sql.parameters,
-            reads: inputs,
-            database,
-            results: sql.results.as_ref().map(|path| Results { path }),
-            expects: sql.expects,
-            order: sql.order,
+            sql,
+            inputs: inputs
+                .map(|(_, located)| self.input(located))
+                .collect::<Result<_, _>>()?,
+            written: match written {
+                Some(located) => self.planned(&located.path)?,
+                None => None,
+            },
         };
         let scratch = Scratch::make(self.view.root(), &scratch_name(self.host))?;
         let engine = Engine {
@@ -97,7 +86,6 @@ impl<'a> Overlay<'a> {
             stopped,
         };
         let answer = sql::perform(&asked, &engine)?;
-        drop(asked);
         let mut said = format!("Query '{}' performed by {}", action.target, answer.engine);
         if let Some(rows) = answer.rows {
             let row = if rows == 1 { "row" } else { "rows" };
@@ -106,43 +94,42 @@ impl<'a> Overlay<'a> {
         self.notes.extend(answer.notes);
         self.queries.push(shown(action, sql, &text));
         let digest = hash(text.as_bytes());
+        // The engine writes times and counters into a database, so its bytes cannot be foreseen.
         if let (Some(located), Some(bytes)) = (written, answer.database) {
-            let path = &located.path;
-            self.plan.limits.fits_file(path, bytes.len() as u64)?;
-            let entry = self.entry(path);
-            let now = entry.now.take().unwrap_or_default();
-            // The engine writes times and counters into a database, so its bytes cannot be foreseen.
-            entry.now = Some(now.queried(bytes, Some(&digest)));
-            entry.actions.push(action.id.clone());
+            self.made(action, located, bytes, Some(&digest))?;
         }
         if let (Some(located), Some(bytes)) = (&places.results, answer.results) {
-            let path = &located.path;
-            self.plan.limits.fits_file(path, bytes.len() as u64)?;
-            said = format!("{said} saved to '{path}' ({} bytes)", bytes.len());
-            let digest = (sql.order == Order::Any).then_some(digest.as_str());
-            let entry = self.entry(path);
-            entry.now = Some(Now::default().queried(bytes, digest));
-            entry.actions.push(action.id.clone());
+            said = format!("{said} saved to '{}' ({} bytes)", located.path, bytes.len());
+            let digest = (sql.order == Order::Any).then_some(&*digest);
+            self.made(action, located, bytes, digest)?;
         }
         Ok(said)
     }
 
-    /// Where the database is that the query changes; it is read if it exists.
-    fn database<'p>(
+    /// Keeps what a query has made of a file.
+    fn made(
         &mut self,
-        sql: &Sql,
-        places: &'p SqlPlaces,
-    ) -> Result<Option<&'p Located>, Failure> {
-        let write = |database: &&crate::plan::model::Database| database.access == Access::Write;
-        let Some(_) = sql.database.as_ref().filter(write) else {
-            return Ok(None);
-        };
+        action: &Action,
+        located: &Located,
+        bytes: Vec<u8>,
+        query: Option<&str>,
+    ) -> Result<(), Failure> {
+        let path = &located.path;
+        self.plan.limits.fits_file(path, bytes.len() as u64)?;
+        let entry = self.entry(path);
+        let now = entry.now.take().unwrap_or_default();
+        entry.now = Some(now.queried(bytes, query));
+        entry.actions.push(action.id.clone());
+        Ok(())
+    }
+
+    /// Where the database is that the query changes; it is read if it exists.
+    fn database<'p>(&mut self, places: &'p SqlPlaces) -> Result<Option<&'p Located>, Failure> {
         let Some(located) = &places.database else {
             return Ok(None);
         };
         let known = self.files.get(&located.path);
-        let exists = known.map_or(located.facts.is_some(), |entry| entry.now.is_some());
-        if !exists {
+        if !known.map_or(located.facts.is_some(), |entry| entry.now.is_some()) {
             self.vacant(located)?;
             return Ok(Some(located));
         }
@@ -161,15 +148,15 @@ impl<'a> Overlay<'a> {
         let dir = self.view.parent(path)?;
         let lock = held_still(&dir, path.name())?;
         let wal = format!("{}.wal", path.name());
-        let problem = if dir.look(&wal)?.is_some() {
-            format!(
+        let problem = match (dir.look(&wal)?, lock) {
+            (None, Some(lock)) => return Ok(lock),
+            (None, None) => {
+                "another program has it open. Send the plan again when that program has closed it"
+                    .to_owned()
+            }
+            (Some(_), _) => format!(
                 "`{path}.wal` is beside it: it is in use, or it was not closed. Open it with DuckDB once, and close it"
-            )
-        } else if let Some(lock) = lock {
-            return Ok(lock);
-        } else {
-            "another program has it open. Send the plan again when that program has closed it"
-                .to_owned()
+            ),
         };
         let message = format!("the database `{path}` cannot be changed: {problem}");
         Err(Failure::new(Fault::InFlight, message))
@@ -211,19 +198,17 @@ impl<'a> Overlay<'a> {
         })
     }
 
-    /// A file that the query reads under the path by which the plan names it.
-    fn input<'b>(&'b self, path: &'b RelPath, located: &Located) -> Result<Input<'b>, Failure> {
-        let source = if let Some(bytes) = self.planned(&located.path)? {
-            Source::Planned(bytes)
-        } else {
-            let facts = located.facts.ok_or_else(|| missing(located))?;
-            regular(&located.path, &facts)?;
-            Source::File {
-                at: self.view.root().path().join(located.path.as_path()),
-                device: facts.dev,
-                inode: facts.ino,
-            }
-        };
-        Ok(Input { path, source })
+    /// A file that the query reads.
+    fn input(&self, located: &Located) -> Result<Source<'_>, Failure> {
+        if let Some(bytes) = self.planned(&located.path)? {
+            return Ok(Source::Planned(bytes));
+        }
+        let facts = located.facts.ok_or_else(|| missing(located))?;
+        regular(&located.path, &facts)?;
+        Ok(Source::File(Held {
+            at: self.view.root().path().join(located.path.as_path()),
+            device: facts.dev,
+            inode: facts.ino,
+        }))
     }
 }

@@ -80,35 +80,12 @@ fn a_file_that_is_replaced_after_the_check_is_not_read() {
     let bench = Bench::new();
     bench.file("a.csv", "x\n1\n").file("b.csv", "x\n2\n");
     let asked = bench.ask("from 'a.csv'").reads("a.csv");
-    let path = bench.path().join("a.csv");
-    let path = rel(path.strip_prefix(bench.path()).unwrap().as_str());
-    let mut input = asked.input(&path);
-    if let Source::File { inode, .. } = &mut input.source {
-        *inode += 1;
+    let mut input = asked.input(&rel("a.csv"));
+    if let Source::File(file) = &mut input {
+        file.inode += 1;
     }
-    let scratch = tempfile::tempdir().unwrap();
-    let (root, parameters) = (bench.path(), BTreeMap::new());
-    let query = Query {
-        path: &rel("q.sql"),
-        text: &asked.text,
-        parameters: &parameters,
-        reads: vec![input],
-        database: None,
-        results: None,
-        expects: Expects::Nothing,
-        order: Order::Any,
-    };
-    let engine = Engine {
-        settings: &bench.settings,
-        root: &root,
-        scratch: Utf8Path::from_path(scratch.path()).unwrap(),
-        most: bench.most,
-        stopped: &|| None,
-    };
-    assert_eq!(
-        perform(&query, &engine).unwrap_err().fault,
-        Fault::HashMismatch
-    );
+    let failure = asked.run_with(vec![input]).unwrap_err();
+    assert_eq!(failure.fault, Fault::HashMismatch);
 }
 
 #[test]
@@ -164,7 +141,7 @@ fn the_last_statement_is_found_fast_behind_many_semicolons() {
 fn a_disk_without_space_is_told_as_such() {
     let fault = |kind: &str, message: &str| {
         let said = format!(r#"{{"exception_type":"{kind}","exception_message":"{message}"}}"#);
-        trouble::Trouble::said(&said, 0, 0).fault
+        job::understood(&said).0
     };
     let full = "Could not write file: No space left on device";
     assert_eq!(fault("IO", full), Fault::DiskFull);
@@ -183,24 +160,9 @@ fn a_path_or_a_number_that_the_engine_would_misread_is_told() {
     let failure = bench.ask("select $n").with("n", big).failure();
     assert!(failure.contains("outside of HUGEINT"), "{failure}");
     let root = tempfile::Builder::new().prefix("a[b]").tempdir().unwrap();
-    let engine = Engine {
-        settings: &bench.settings,
-        root: &bench.path(),
-        scratch: Utf8Path::from_path(root.path()).unwrap(),
-        most: 0,
-        stopped: &|| None,
-    };
-    let query = Query {
-        path: &rel("q.sql"),
-        text: "select 1",
-        parameters: &BTreeMap::new(),
-        reads: Vec::new(),
-        database: None,
-        results: None,
-        expects: Expects::Nothing,
-        order: Order::Any,
-    };
-    let failure = perform(&query, &engine).unwrap_err().message;
+    let scratch = Utf8Path::from_path(root.path()).unwrap();
+    let failure = bench.ask("select 1").run_in(scratch, Vec::new());
+    let failure = failure.unwrap_err().message;
     assert!(
         failure.contains("takes `[` in a path for a pattern"),
         "{failure}"
