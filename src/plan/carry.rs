@@ -15,23 +15,23 @@ use crate::{
 use super::{
     Desk, Reader, broken,
     change::Change,
-    check::{self, Checker},
+    check::{self, Checked, Checker},
     engine::{Applied, Committed, Folder, Stage, UndoEnd, Undoing},
     files::{Root, jailed},
     lock::{locked, stopped},
     model::{ActionId, OnFailure, Plan},
     preview::{Foresight, not_undone},
     read,
-    record::{Durability, Foreseen, Jail, PreviewHash, Undo},
+    record::{ActionEnd, Durability, Foreseen, Jail, PreviewHash, Undo, Verdict},
     recover::settle_others,
-    refused,
-    report::{self, Later},
+    refused, report,
     unread::unread,
 };
 
 use in_parts::Bound;
 pub(super) use staging::{Staging, begun};
 pub(super) use telling::Teller;
+use telling::{attributes_lost, hold_back};
 use verify::verify;
 
 /// How long a plan is tried again if other programs change a file between the check and the change, if its time
@@ -119,37 +119,46 @@ impl<'a> Carrier<'a> {
     /// One try. `Continue`: another program changed a file, everything was undone, and the plan can be tried
     /// again.
     fn attempt(&self, folder: Folder<'a>, begun: Moment) -> ControlFlow<Outcome, Folder<'a>> {
-        let actions = self.plan.actions.iter();
-        let actions = actions.map(|action| (action.id.clone(), action.depends_on.clone()));
-        let plan_id = self.plan.plan_id.clone();
-        let run = self.desk.run(plan_id, folder.path.clone(), actions);
-        let mut teller = Teller::new(self.desk, self.jail, run, self.plan.notes.clone());
-        teller.sanction = self.plan.limits.sanction.clone();
-        let stage = match teller.stage(folder) {
+        let (plan, desk) = (self.plan, self.desk);
+        let actions = plan
+            .actions
+            .iter()
+            .map(|it| (it.id.clone(), it.depends_on.clone()));
+        let run = desk.run(plan.plan_id.clone(), folder.path.clone(), actions);
+        let mut teller = Teller::new(desk, self.jail, run, plan.notes.clone());
+        let stage = match teller.stage(folder, &plan.limits.sanction) {
             Ok(stage) => stage,
             Err(error) => return ControlFlow::Break(refused(error.into())),
         };
         let stopped = || self.stopped();
         let checker = Checker {
-            plan: self.plan,
+            plan,
             root: self.root,
-            host: self.desk.host,
+            host: desk.host,
             stopped: &stopped,
         };
-        if self.plan.programs().is_empty() {
-            return self.in_one(stage, teller, checker, begun);
+        if plan.programs().is_empty() {
+            let mut staging = Staging::new(stage, desk.host);
+            let checked = check::foresee(checker, &mut staging);
+            let checked = self.sound_plan(checked, &staging.foreseen, &mut teller);
+            let stage = staging.stage;
+            if checked.is_none() || stage.changes.is_empty() {
+                return ControlFlow::Break(unchanged(stage, teller));
+            }
+            let verified: Verify<'_> = &mut |changes, teller| self.verified(changes, teller);
+            let threads = plan.limits.max_concurrency;
+            let made = make_part(stage, &mut teller, threads, &stopped, verified);
+            return self.ended(made, teller, begun);
         }
         // The parts after a pipeline are staged later, so all parts are checked beforehand without staging.
-        let mut foresight = Foresight::new(&self.plan.limits, Reader::User);
+        let mut foresight = Foresight::new(&plan.limits, Reader::User);
         let checked = check::foresee(checker, &mut foresight);
-        let checked = self.sound_plan(checked, &foresight.foreseen, &mut teller);
-        let Ok(checked) = checked else {
+        let Some(checked) = self.sound_plan(checked, &foresight.foreseen, &mut teller) else {
             return ControlFlow::Break(unchanged(stage, teller));
         };
         // The parts tell again what their queries have to tell.
-        let warnings = &mut teller.story.end.warnings;
-        warnings.clone_from(&self.plan.notes);
-        warnings.extend(not_undone(self.plan));
+        let notes = plan.notes.iter().cloned();
+        teller.story.end.warnings = notes.chain(not_undone(plan)).collect();
         let bound = Bound {
             foreseen: foresight.foreseen,
             later: checked.later,
@@ -157,127 +166,93 @@ impl<'a> Carrier<'a> {
         // A pipeline may work on a database of the plan. Each part locks its own.
         drop(checked.held);
         let made = self.in_parts(stage, &mut teller, checker, &bound);
-        let made = committed(made, &mut teller);
         self.ended(made, teller, begun)
     }
 
-    /// A plan without pipelines is checked and staged at once.
-    fn in_one(
-        &self,
-        stage: Stage<'a>,
-        mut teller: Teller<'a>,
-        checker: Checker<'_>,
-        begun: Moment,
-    ) -> ControlFlow<Outcome, Folder<'a>> {
-        let mut staging = Staging::new(stage, self.desk.host);
-        let checked = check::foresee(checker, &mut staging);
-        let checked = self.sound_plan(checked, &staging.foreseen, &mut teller);
-        let stage = staging.stage;
-        if checked.is_err() || stage.changes.is_empty() {
-            return ControlFlow::Break(unchanged(stage, teller));
-        }
-        let made = make(
-            stage,
-            &mut teller,
-            self.plan.limits.max_concurrency,
-            checker.stopped,
-            &mut |changes, teller| self.verified(changes, teller),
-        );
-        self.ended(made, teller, begun)
-    }
-
-    /// Whether the plan may be made as it was checked. `Err`: nothing is to be changed, and the teller knows why.
+    /// Whether the plan may be made as it was checked. `None`: nothing is to be changed, and the teller knows why.
     fn sound_plan(
         &self,
-        checked: Result<check::Checked, Failure>,
+        checked: Result<Checked, Failure>,
         foreseen: &[Foreseen],
         teller: &mut Teller<'_>,
-    ) -> Result<check::Checked, Unsound> {
-        let mut checked = match checked {
-            Ok(checked) => checked,
-            Err(failure) => {
-                teller.none_tried(self.plan);
-                teller.trouble(failure);
-                return Err(Unsound);
+    ) -> Option<Checked> {
+        teller.so_far(self.plan, checked.as_ref().unwrap_or(&Checked::default()));
+        let shown = checked.and_then(|mut checked| {
+            teller.story.end.warnings.append(&mut checked.notes);
+            let programs = self.plan.programs();
+            let hash = PreviewHash::of(&self.order.plan, foreseen.to_vec(), &programs);
+            if let Some(expected) = self.expect.filter(|expected| *expected != hash.as_str()) {
+                let message = format!("the plan would now have the preview hash {}, not {expected}: a file or the plan has changed since the preview. Make a new preview with --dry-run", hash.as_str());
+                return Err(Failure::new(Fault::PreviewChanged, message));
             }
-        };
-        teller.so_far(self.plan, &checked);
-        teller.story.end.warnings.append(&mut checked.notes);
-        let programs = self.plan.programs();
-        let hash = PreviewHash::of(&self.order.plan, foreseen.to_vec(), &programs);
-        if let Some(expected) = self.expect.filter(|expected| *expected != hash.as_str()) {
-            teller.trouble(Failure::new(
-                Fault::PreviewChanged,
-                format!("the plan would now have the preview hash {}, not {expected}: a file or the plan has changed since the preview. Make a new preview with --dry-run", hash.as_str()),
-            ));
-            return Err(Unsound);
-        }
-        if let Some(failure) = not_approved(&self.plan.limits.sanction, &hash) {
-            teller.trouble(failure);
-            return Err(Unsound);
-        }
-        teller.story.end.preview = Some(hash);
-        let undone_on_failure = self.plan.instructions.on_failure == OnFailure::RollBack;
-        match teller.failure() {
-            Some(_) if undone_on_failure => Err(Unsound),
-            _ => Ok(checked),
+            approved(&self.plan.limits.sanction, &hash)?;
+            teller.story.end.preview = Some(hash);
+            Ok(checked)
+        });
+        match shown {
+            Err(failure) => {
+                teller.trouble(failure);
+                None
+            }
+            Ok(_) if self.is_undone_by(teller.story.failure()) => None,
+            Ok(checked) => Some(checked),
         }
     }
 
+    fn is_undone_by(&self, failure: Option<&Failure>) -> bool {
+        failure.is_some() && self.plan.instructions.on_failure == OnFailure::RollBack
+    }
+
+    /// Commits the last part, unless everything was undone. If only another program was in the way, the plan can be tried
+    /// again as soon as that leaves the file alone.
     fn ended(
         &self,
-        made: Result<Committed<'a>, Box<Undoing<'a>>>,
-        teller: Teller<'a>,
+        made: Result<Applied<'a>, Box<Undoing<'a>>>,
+        mut teller: Teller<'a>,
         begun: Moment,
     ) -> ControlFlow<Outcome, Folder<'a>> {
-        match made {
-            Ok(committed) => ControlFlow::Break(committed_end(committed, teller)),
-            Err(undoing)
-                if teller.story.end.pipelines.is_empty()
-                    && self.is_worth_another(&undoing)
-                    && self.is_quiet(undoing.at.as_ref(), begun) =>
-            {
-                tracing::info!("{}; the plan is checked again.", undoing.why.message);
-                undoing.again().map_or_else(
-                    |error| ControlFlow::Break(refused(error.into())),
-                    ControlFlow::Continue,
-                )
-            }
-            Err(undoing) => ControlFlow::Break(undone_end(*undoing, teller)),
+        let undoing = match committed(made, &mut teller) {
+            Ok(committed) => return ControlFlow::Break(committed_end(committed, teller)),
+            Err(undoing) => undoing,
+        };
+        let clean = [UndoEnd::NothingChanged, UndoEnd::RolledBack(Vec::new())];
+        if !clean.contains(&undoing.end)
+            || !teller.story.end.pipelines.is_empty()
+            || undoing.why.fault != Fault::HashMismatch
+            || !self.is_quiet(undoing.at.as_ref(), begun)
+        {
+            return ControlFlow::Break(undone_end(*undoing, teller));
         }
+        tracing::info!("{}; the plan is checked again.", undoing.why.message);
+        undoing.again().map_or_else(
+            |error| ControlFlow::Break(refused(error.into())),
+            ControlFlow::Continue,
+        )
     }
 
     /// 001 §5.1, phase 6. A rule that does not hold undoes the plan, or its action fails.
     fn verified(&self, changes: &[Change], teller: &mut Teller<'_>) -> Result<(), Failure> {
-        let completed = |id: &ActionId| teller.completed(id);
-        let findings = verify(self.plan, self.root, changes, &completed, &|| {
-            self.stopped()
-        })?;
-        teller.story.end.warnings.extend(findings.warnings);
-        let first = match self.plan.instructions.on_failure {
-            OnFailure::RollBack => findings.failed.first().cloned(),
-            OnFailure::Keep => None,
+        let end = &mut teller.story.end;
+        let completed = |id: &ActionId| {
+            let mut verdicts = end.verdicts.iter();
+            verdicts.any(|verdict| verdict.action == *id && verdict.is_completed())
         };
+        let stopped = || self.stopped();
+        let findings = verify(self.plan, self.root, changes, &completed, &stopped)?;
+        end.warnings.extend(findings.warnings);
         for (id, failure) in findings.failed.iter().chain(&findings.fatal) {
-            teller.fail(id, failure);
-        }
-        match findings.fatal.or(first) {
-            Some((_, failure)) => {
-                teller.hold_back(self.plan);
-                Err(failure)
+            let mut verdicts = end.verdicts.iter_mut();
+            if let Some(verdict) = verdicts.find(|verdict| verdict.action == *id) {
+                verdict.end = ActionEnd::Failed(failure.clone());
             }
-            None => Ok(()),
         }
-    }
-
-    /// Whether everything was undone because another program changed a file.
-    fn is_worth_another(&self, undoing: &Undoing<'_>) -> bool {
-        let clean = match &undoing.end {
-            UndoEnd::NothingChanged => true,
-            UndoEnd::RolledBack(conflicts) => conflicts.is_empty(),
-            UndoEnd::Stuck(_) => false,
+        let first = findings.failed.into_iter().next();
+        let first = first.filter(|(_, failure)| self.is_undone_by(Some(failure)));
+        let Some((_, failure)) = findings.fatal.or(first) else {
+            return Ok(());
         };
-        clean && undoing.why.fault == Fault::HashMismatch && self.stopped().is_none()
+        hold_back(&mut end.verdicts, self.plan);
+        Err(failure)
     }
 
     /// Waits until the file has not changed for a while. False if that does not come in time.
@@ -302,40 +277,30 @@ impl<'a> Carrier<'a> {
     }
 }
 
-/// The failure of a plan that would do something other than what was approved.
-pub(super) fn not_approved(sanction: &Sanction, hash: &PreviewHash) -> Option<Failure> {
-    let Sanction::Approved(approved) = sanction else {
-        return None;
-    };
-    let message = format!(
-        "the plan would now have the preview hash {}, but {approved} was approved: a file has changed since. Send the plan again to request a new approval",
-        hash.as_str()
-    );
-    (approved != hash.as_str()).then(|| Failure::new(Fault::ApprovalMismatch, message))
+/// Whether a plan would do what was approved.
+pub(super) fn approved(sanction: &Sanction, hash: &PreviewHash) -> Result<(), Failure> {
+    match sanction {
+        Sanction::Approved(approved) if approved != hash.as_str() => {
+            let message = format!(
+                "the plan would now have the preview hash {}, but {approved} was approved: a file has changed since. Send the plan again to request a new approval",
+                hash.as_str()
+            );
+            Err(Failure::new(Fault::ApprovalMismatch, message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The check between applying and committing. If it fails, everything is undone.
 type Verify<'v> = &'v mut dyn FnMut(&[Change], &mut Teller<'_>) -> Result<(), Failure>;
 
-/// Makes the staged changes: checkpoint, changes, verification, reports.
-pub(super) fn make<'a>(
-    stage: Stage<'a>,
-    teller: &mut Teller<'_>,
-    threads: usize,
-    stopped: &dyn Fn() -> Option<Failure>,
-    verified: Verify<'_>,
-) -> Result<Committed<'a>, Box<Undoing<'a>>> {
-    let made = make_part(stage, teller, threads, stopped, verified);
-    committed(made, teller)
-}
-
 /// Commits the last part, and records what has become of the files.
-fn committed<'a>(
+pub(super) fn committed<'a>(
     made: Result<Applied<'a>, Box<Undoing<'a>>>,
     teller: &mut Teller<'_>,
 ) -> Result<Committed<'a>, Box<Undoing<'a>>> {
     let made = made.and_then(|applied| {
-        let lost = telling::attributes_lost(&teller.story);
+        let lost = attributes_lost(&teller.story);
         teller.story.end.warnings.extend(lost);
         let ending = teller.ending();
         // The manifest stands there since before the first change.
@@ -353,7 +318,7 @@ fn committed<'a>(
 }
 
 /// Makes the staged changes of one part: checkpoint, changes, verification.
-fn make_part<'a>(
+pub(super) fn make_part<'a>(
     stage: Stage<'a>,
     teller: &mut Teller<'_>,
     threads: usize,
@@ -369,19 +334,11 @@ fn make_part<'a>(
     });
     // Even where the rest of the journal is on the disk, the end must find room there.
     let end = serde_json::to_vec(&teller.story.end).map_or(0, |end| end.len());
-    let documents = match &teller.story.undo {
-        Some(undo) => report::undo_documents(
-            &teller.story.run,
-            undo,
-            &Later::default(),
-            &Later::default(),
-        ),
-        None => Vec::new(),
-    };
+    let documents = report::undo_documents(&teller.story);
     let armed = stage.arm(part, &documents, end as u64, threads)?;
     teller.desk.course.set(Reach::Changing);
     let applied = armed.apply(stopped)?;
-    teller.captured(applied.captures());
+    teller.story.end.captures = applied.captures().to_vec();
     match verified(applied.changes(), teller) {
         Ok(()) => Ok(applied),
         Err(failure) => Err(Box::new(applied.undo(failure))),
@@ -393,21 +350,19 @@ pub(super) fn committed_end(committed: Committed<'_>, mut teller: Teller<'_>) ->
     if committed.durability == Durability::Unconfirmed {
         teller.story.end.durability = committed.durability;
         teller.tell();
-        teller.note("The plan is applied, but the disk did not confirm it: after a power failure it may be undone.");
+        let note = "The plan is applied, but the disk did not confirm it: after a power failure it may be undone.";
+        teller.after.push(note.to_owned());
     }
     teller.finish(&committed.folder)
 }
 
 pub(super) fn undone_end(mut undoing: Undoing<'_>, mut teller: Teller<'_>) -> Outcome {
-    let before = teller.story.clone();
-    teller.undone(&undoing.why, undoing.at.as_ref(), &undoing.end);
+    let (before, at) = (teller.story.clone(), undoing.at.clone());
+    teller.undone(&undoing.why, at.as_ref(), &undoing.end);
     if let Err(error) = undoing.settle(teller.ending()) {
         teller.story = before;
-        teller.undone(
-            &undoing.why,
-            undoing.at.as_ref(),
-            &UndoEnd::Stuck(vec![error.to_string()]),
-        );
+        let stuck = UndoEnd::Stuck(vec![error.to_string()]);
+        teller.undone(&undoing.why, at.as_ref(), &stuck);
         teller.ending();
     }
     teller.leave(&undoing.folder);
@@ -416,7 +371,12 @@ pub(super) fn undone_end(mut undoing: Undoing<'_>, mut teller: Teller<'_>) -> Ou
 
 /// The end of a plan that changed nothing.
 pub(super) fn unchanged(stage: Stage<'_>, mut teller: Teller<'_>) -> Outcome {
-    teller.nothing_changed();
+    let story = &mut teller.story;
+    // C-24.
+    if story.failure().is_some() && story.end.verdicts.iter().any(Verdict::is_completed) {
+        let warning = "Nothing was changed: the plan failed before its first change. The actions that are listed as completed were only checked.";
+        story.end.warnings.push(warning.to_owned());
+    }
     match stage.abandon(teller.ending()) {
         Ok(folder) => {
             teller.leave(&folder);
@@ -424,13 +384,11 @@ pub(super) fn unchanged(stage: Stage<'_>, mut teller: Teller<'_>) -> Outcome {
         }
         Err(error) => {
             teller.trouble(error.into());
-            teller.unwritten()
+            teller.ending();
+            teller.outcome()
         }
     }
 }
-
-/// The plan is not to be made; the teller knows why.
-struct Unsound;
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@
 mod overlay;
 mod places;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     host::{Host, Moment, RangeLock},
@@ -22,7 +22,7 @@ use super::{
     record::{ActionEnd, Verdict, uuid_v4},
 };
 
-use overlay::Overlay;
+use overlay::{Failed, Overlay};
 use places::{Place, Places, SqlPlaces, places};
 
 /// Receives the changes of a plan.
@@ -63,11 +63,47 @@ impl Checked {
 
     /// Why an action is not tried after these: what it depends on is not there, or `stop_on_error` holds it back.
     pub(crate) fn held_back(&self, action: &Action, on_error: OnError) -> Option<String> {
-        skipped(action, |id| self.end_of(id)).or_else(|| {
-            let mut verdicts = self.verdicts.iter();
-            let failed = verdicts.find(|it| it.failure().is_some() && on_error == OnError::Stop);
-            failed.map(|failed| format!("Not tried: {} failed before it", failed.action))
+        let stopping = || self.stopped_by(on_error);
+        let not_tried = |failed| format!("Not tried: {failed} failed before it");
+        self.lacking(action).or_else(|| stopping().map(not_tried))
+    }
+
+    /// 001 §5.3: what an action depends on, and is not there.
+    pub(crate) fn lacking(&self, action: &Action) -> Option<String> {
+        let mut needed = action.depends_on.iter();
+        needed.find_map(|id| match self.end_of(id) {
+            Some(ActionEnd::Completed(_)) => None,
+            Some(ActionEnd::Failed(_)) => Some(format!("Dependency {id} failed")),
+            Some(ActionEnd::Skipped(_)) | None => Some(format!("Dependency {id} not completed")),
         })
+    }
+
+    /// The action whose failure ends the others under `stop_on_error`.
+    pub(crate) fn stopped_by(&self, on_error: OnError) -> Option<&ActionId> {
+        let mut verdicts = self.verdicts.iter();
+        let failed = verdicts.find(|it| on_error == OnError::Stop && it.failure().is_some());
+        failed.map(|failed| &failed.action)
+    }
+
+    /// Edits are taken back that no later one has repaired: their actions have failed. `Err`: another action rests on them.
+    fn take_back(&mut self, (ids, failure): Failed, actions: &[&Action]) -> Result<(), Failure> {
+        let hasty = actions.iter().find(|action| {
+            let is_done = || matches!(self.end_of(&action.id), Some(ActionEnd::Completed(_)));
+            let rests = action.depends_on.iter().any(|id| ids.contains(id));
+            rests && !ids.contains(&action.id) && is_done()
+        });
+        if let Some(hasty) = hasty {
+            let message = format!(
+                "{}; the action {} depends on it and had already been performed",
+                failure.message, hasty.id
+            );
+            return Err(Failure { message, ..failure });
+        }
+        let failed = self.verdicts.iter_mut();
+        for verdict in failed.filter(|verdict| ids.contains(&verdict.action)) {
+            verdict.end = ActionEnd::Failed(failure.clone());
+        }
+        Ok(())
     }
 }
 
@@ -80,17 +116,14 @@ pub(crate) fn foresee(checker: Checker<'_>, sink: &mut dyn Sink) -> Result<Check
         check(checker, &part.actions, &mut unknown, sink, &mut checked)?;
         if let Some(action) = part.pipeline {
             let now = checker.host.now();
-            let held_back = checked.held_back(action, checker.plan.instructions.on_error);
-            let limits = &checker.plan.limits;
-            let can_start = limits.pipeline(&action.target).map_or(Ok(()), |pipeline| {
-                pipeline::can_start(pipeline, checker.root.path(), limits.protected.own())
-            });
-            let end = match (held_back, can_start) {
-                (Some(reason), _) => ActionEnd::Skipped(reason),
-                (None, Ok(())) => {
-                    ActionEnd::Completed(format!("Pipeline '{}' can be started", action.target))
-                }
-                (None, Err(failure)) => ActionEnd::Failed(failure),
+            let end = match checked.held_back(action, checker.plan.instructions.on_error) {
+                Some(reason) => ActionEnd::Skipped(reason),
+                None => match can_start(checker, action) {
+                    Ok(()) => {
+                        ActionEnd::Completed(format!("Pipeline '{}' can be started", action.target))
+                    }
+                    Err(failure) => ActionEnd::Failed(failure),
+                },
             };
             let verdict = Verdict::of(action, &now, &now, end);
             checked.verdicts.push(verdict);
@@ -101,6 +134,14 @@ pub(crate) fn foresee(checker: Checker<'_>, sink: &mut dyn Sink) -> Result<Check
     Ok(checked)
 }
 
+fn can_start(checker: Checker<'_>, action: &Action) -> Result<(), Failure> {
+    let limits = &checker.plan.limits;
+    let Some(pipeline) = limits.pipeline(&action.target) else {
+        return Ok(());
+    };
+    pipeline::can_start(pipeline, checker.root.path(), limits.protected.own())
+}
+
 /// The parts of a plan, in their order.
 pub(crate) fn parts_of(plan: &Plan) -> Result<Vec<Part<'_>>, Failure> {
     parts(&plan.actions)
@@ -108,7 +149,7 @@ pub(crate) fn parts_of(plan: &Plan) -> Result<Vec<Part<'_>>, Failure> {
 }
 
 /// Does every action of one part in memory, and adds what became of each to `done`, which has those of the parts before
-/// it. An error of the sink, a signal, and the end of the time end it.
+/// it. An error of the sink, a signal, and the end of the time end it; then nothing is added.
 pub(crate) fn check(
     checker: Checker<'_>,
     actions: &[&Action],
@@ -116,17 +157,10 @@ pub(crate) fn check(
     sink: &mut dyn Sink,
     done: &mut Checked,
 ) -> Result<(), Failure> {
-    let Checker {
-        plan,
-        root,
-        host,
-        stopped,
-    } = checker;
-    let view = View::of(root);
-    let located: Vec<Places> = actions
-        .iter()
-        .map(|action| places(&view, plan, action))
-        .collect();
+    let plan = checker.plan;
+    let view = View::of(checker.root);
+    let located = actions.iter().map(|action| places(&view, plan, action));
+    let located: Vec<Places> = located.collect();
     // A plan that keeps its other changes waits before the first of them, by whatever path it names a protected file.
     let mut failures = located.iter().filter_map(|places| places.as_ref().err());
     if let Some(failure) = failures.find(|failure| failure.fault == Fault::ProtectedFile)
@@ -135,77 +169,62 @@ pub(crate) fn check(
         return Err(failure.clone());
     }
     plan.limits.fits_backups(originals(actions, &located))?;
-    let groups = Group::all(actions, &located);
-    let mut overlay = Overlay::new(plan, &view, host);
-    let mut verdicts: HashMap<&ActionId, Verdict> = HashMap::new();
-    let failed_before = done.verdicts.iter().find(|it| it.failure().is_some());
-    let mut halted = failed_before.map(|verdict| verdict.action.clone());
-    halted = halted.filter(|_| plan.instructions.on_error == OnError::Stop);
-    for (turn, (action, places)) in actions.iter().zip(&located).enumerate() {
-        if let Some(failure) = stopped() {
-            return Err(failure);
-        }
+    let mut overlay = Overlay::new(plan, &view, checker.host);
+    let before = done.verdicts.len();
+    perform(
+        checker,
+        (actions, &located),
+        unknown,
+        &mut overlay,
+        sink,
+        done,
+    )
+    .inspect_err(|_| done.verdicts.truncate(before))?;
+    done.notes.append(&mut overlay.notes);
+    done.queries.append(&mut overlay.queries);
+    done.held.append(&mut overlay.held);
+    Ok(())
+}
+
+fn perform<'a>(
+    checker: Checker<'a>,
+    (actions, located): (&[&'a Action], &[Places]),
+    unknown: &mut Unknown,
+    overlay: &mut Overlay<'a>,
+    sink: &mut dyn Sink,
+    done: &mut Checked,
+) -> Result<(), Failure> {
+    let (host, stopped) = (checker.host, checker.stopped);
+    let groups = Group::all(actions, located);
+    for (turn, (action, places)) in actions.iter().zip(located).enumerate() {
+        stopped().map_or(Ok(()), Err)?;
         let (began, clock) = (host.now(), host.moment());
-        let end_of = |id: &ActionId| verdicts.get(id).map(|verdict| &verdict.end);
-        let skipped = skipped(action, |id| end_of(id).or_else(|| done.end_of(id)));
-        let end = match (skipped, &halted) {
-            (Some(reason), _) => ActionEnd::Skipped(reason),
-            (None, Some(failed)) => {
-                ActionEnd::Skipped(format!("Not tried: {failed} failed before it"))
-            }
-            (None, None) if unknown.takes_in(action) => {
+        let end = match done.held_back(action, checker.plan.instructions.on_error) {
+            Some(reason) => ActionEnd::Skipped(reason),
+            None if unknown.takes_in(action) => {
                 let told = "It is checked when the pipelines before it have ended";
                 ActionEnd::Completed(told.to_owned())
             }
-            (None, None) => {
+            None => {
                 let halted = || stopped().or_else(|| too_slow(action, clock));
-                let done = places
-                    .as_ref()
-                    .map_err(Clone::clone)
-                    .and_then(|places| overlay.act(action, places, &halted));
+                let places = places.as_ref().map_err(Clone::clone);
+                let end = places.and_then(|places| overlay.act(action, places, &halted));
                 // The overlay may already contain its change, so the whole plan is stopped.
-                if let Some(failure) = halted() {
-                    return Err(failure);
-                }
-                done.map_or_else(ActionEnd::Failed, ActionEnd::Completed)
+                halted().map_or(Ok(()), Err)?;
+                end.map_or_else(ActionEnd::Failed, ActionEnd::Completed)
             }
         };
-        if matches!(end, ActionEnd::Failed(_)) && plan.instructions.on_error == OnError::Stop {
-            halted.get_or_insert_with(|| action.id.clone());
-        }
-        verdicts.insert(&action.id, Verdict::of(action, &began, &host.now(), end));
-        let mut judged = Vec::new();
+        let verdict = Verdict::of(action, &began, &host.now(), end);
+        done.verdicts.push(verdict);
         for group in groups.iter().filter(|group| group.edited == Some(turn)) {
-            judged.extend(overlay.judge(&group.paths, stopped)?);
-        }
-        for (failed, failure) in judged {
-            if let Some(hasty) = done_after(actions, &verdicts, &failed) {
-                let message = format!(
-                    "{}; the action {} depends on it and had already been performed",
-                    failure.message, hasty.id
-                );
-                return Err(Failure { message, ..failure });
-            }
-            if plan.instructions.on_error == OnError::Stop {
-                let mut ids = actions.iter().map(|action| &action.id);
-                halted = halted.or_else(|| ids.find(|id| failed.contains(id)).cloned());
-            }
-            for id in &failed {
-                if let Some(verdict) = verdicts.get_mut(id) {
-                    verdict.end = ActionEnd::Failed(failure.clone());
-                }
+            for failed in overlay.judge(&group.paths, stopped)? {
+                done.take_back(failed, actions)?;
             }
         }
         for group in groups.iter().filter(|group| group.ends == turn) {
             overlay.finish(&group.paths, sink)?;
         }
     }
-    let ended = actions.iter();
-    let ended = ended.filter_map(|action| verdicts.remove(&action.id));
-    done.verdicts.extend(ended.collect::<Vec<_>>());
-    done.notes.append(&mut overlay.notes);
-    done.queries.append(&mut overlay.queries);
-    done.held.append(&mut overlay.held);
     Ok(())
 }
 
@@ -220,48 +239,17 @@ fn too_slow(action: &Action, clock: Moment) -> Option<Failure> {
     })
 }
 
-/// An action that was completed and depends on one of these.
-fn done_after<'a>(
-    actions: &[&'a Action],
-    verdicts: &HashMap<&ActionId, Verdict>,
-    failed: &[ActionId],
-) -> Option<&'a Action> {
-    let hasty = |action: &&&Action| {
-        !failed.contains(&action.id)
-            && verdicts.get(&action.id).is_some_and(Verdict::is_completed)
-            && action.depends_on.iter().any(|id| failed.contains(id))
-    };
-    actions.iter().find(hasty).copied()
-}
-
 /// The bytes of all files that will be backed up, by their sizes before they are read.
-fn originals(actions: &[&Action], located: &[Places]) -> u64 {
-    let mut originals = BTreeMap::new();
-    for (action, places) in actions.iter().zip(located) {
-        let Ok(places) = places else { continue };
-        let changed = match &action.operation {
-            Operation::Create { .. } | Operation::Link { .. } | Operation::Pipeline { .. } => None,
-            Operation::Sql(_) => places.sql.database.as_ref(),
-            _ => Some(&places.target),
-        };
-        if let Some(target) = changed {
-            let bytes = target.facts.as_ref().map_or(0, |facts| facts.bytes);
-            originals.insert(&target.path, bytes);
-        }
-    }
-    originals.values().sum()
-}
-
-/// 001 §5.3: why an action is not tried.
-pub(crate) fn skipped<'e>(
-    action: &Action,
-    end: impl Fn(&ActionId) -> Option<&'e ActionEnd>,
-) -> Option<String> {
-    action.depends_on.iter().find_map(|id| match end(id) {
-        Some(ActionEnd::Completed(_)) => None,
-        Some(ActionEnd::Failed(_)) => Some(format!("Dependency {id} failed")),
-        Some(ActionEnd::Skipped(_)) | None => Some(format!("Dependency {id} not completed")),
-    })
+fn originals<'p>(actions: &[&Action], located: &'p [Places]) -> u64 {
+    let changed = |(action, places): (&&Action, &'p Places)| match (&action.operation, places) {
+        (Operation::Create { .. } | Operation::Link { .. } | Operation::Pipeline { .. }, _)
+        | (_, Err(_)) => None,
+        (Operation::Sql(_), Ok(Place { sql, .. })) => sql.database.as_ref(),
+        (_, Ok(Place { target, .. })) => Some(target),
+    };
+    let changed = actions.iter().zip(located).filter_map(changed);
+    let sizes = changed.map(|it| (&it.path, it.facts.as_ref().map_or(0, |facts| facts.bytes)));
+    sizes.collect::<BTreeMap<_, _>>().values().sum()
 }
 
 /// The name of a directory in which a program of the plan works.
@@ -283,30 +271,20 @@ impl Group {
         let mut groups: Vec<Self> = Vec::new();
         for (turn, (action, places)) in actions.iter().zip(located).enumerate() {
             let Ok(places) = places else { continue };
-            let mut paths: BTreeSet<RelPath> = places.paths().cloned().collect();
-            let (tied, apart): (Vec<Self>, Vec<Self>) = groups
-                .into_iter()
-                .partition(|group| !group.paths.is_disjoint(&paths));
-            let mut edited = match action.operation {
-                Operation::Modify(_) | Operation::SchemaUpdate(_) => Some(turn),
-                Operation::Create { .. }
-                | Operation::Link { .. }
-                | Operation::SetMode(_)
-                | Operation::Delete { .. }
-                | Operation::Rename { .. }
-                | Operation::Sql(_)
-                | Operation::Pipeline { .. } => None,
-            };
-            for group in tied {
-                paths.extend(group.paths);
-                edited = edited.max(group.edited);
-            }
-            groups = apart;
-            groups.push(Self {
-                paths,
+            let mut group = Self {
+                paths: places.paths().cloned().collect(),
                 ends: turn,
-                edited,
-            });
+                edited: match action.operation {
+                    Operation::Modify(_) | Operation::SchemaUpdate(_) => Some(turn),
+                    _ => None,
+                },
+            };
+            let is_tied = |other: &mut Self| places.paths().any(|path| other.paths.contains(path));
+            for tied in groups.extract_if(.., is_tied) {
+                group.paths.extend(tied.paths);
+                group.edited = group.edited.max(tied.edited);
+            }
+            groups.push(group);
         }
         groups
     }

@@ -8,15 +8,14 @@ use super::{
     Desk,
     asking::directory_of,
     at::At,
-    change::{Change, DiffSummary, Version, of_files},
+    change::{Change, DiffSummary, Version},
     diff::{Difference, Pair, Side, lines},
     engine::{Folder, Origin, account},
     files::{FileError, Kind, Root, there},
     hash::{hash, hash_of_link},
     model::ChangeKind,
-    record,
     report::{Manifest, ManifestStatus, Point},
-    told::manifest,
+    told::so_far,
 };
 
 /// The largest file that is compared, in bytes.
@@ -80,33 +79,34 @@ pub(crate) fn exhibit(
     let name = name.ok_or_else(|| unfit("is in no report directory"))?;
     let folder = Folder::open(&root, name)?;
     let account = account(&folder.dir)?;
+    let story = so_far(&account);
+    let manifest = story.as_ref().and_then(Manifest::of);
     let id = text("rollback_manifest_id");
-    let is_own = |undo: &&record::Undo| account.origin == Origin::Here && undo.id.to_string() == id;
-    let undo = account.undo.as_ref().filter(is_own);
-    let Some((manifest, undo)) = manifest(&account).zip(undo) else {
+    let is_own = |it: &Manifest<'_>| account.origin == Origin::Here && it.undo.id.to_string() == id;
+    let Some(manifest) = manifest.filter(is_own) else {
         return Err(unfit("was not written by this plan in this place"));
     };
-    let points = manifest.checkpoints.iter();
-    let files = points.zip(of_files(&undo.changes));
-    let files = files.map(|(point, change)| file(point, change, &folder, room));
+    let files = manifest.checkpoints.iter();
+    let files = files.map(|point| file(point, &folder, room));
     Ok(PlanExhibit {
         files: files.collect(),
         undo: undo_of(&manifest, desk),
     })
 }
 
-fn undo_of(manifest: &Manifest, desk: Desk<'_>) -> Undo {
-    let text = |at: &Option<At>| at.clone().map(String::from);
+fn undo_of(manifest: &Manifest<'_>, desk: Desk<'_>) -> Undo {
+    let text = |at: Option<&At>| at.cloned().map(String::from);
     match manifest.status {
-        ManifestStatus::Executed => Undo::Undone(text(&manifest.executed_at).unwrap_or_default()),
+        ManifestStatus::Executed => Undo::Undone(text(manifest.executed_at).unwrap_or_default()),
         ManifestStatus::Active if !manifest.is_over(desk.host.timestamp()) => {
-            Undo::Possible(text(&manifest.expires_at))
+            Undo::Possible(text(manifest.undo.expires.as_ref()))
         }
         ManifestStatus::Active | ManifestStatus::Expired => Undo::Expired,
     }
 }
 
-fn file(point: &Point, change: &Change, folder: &Folder<'_>, room: &mut usize) -> FileExhibit {
+fn file(point: &Point<'_>, folder: &Folder<'_>, room: &mut usize) -> FileExhibit {
+    let change = point.change;
     let size = |version: &Option<Version>| version.as_ref().map(|it| it.facts.bytes);
     let bytes = [size(&change.before), size(&change.after)];
     let shown = if point.undone_at.is_some() {
@@ -119,7 +119,7 @@ fn file(point: &Point, change: &Change, folder: &Folder<'_>, room: &mut usize) -
     FileExhibit {
         path: change.result_path().clone(),
         from: change.new_path().map(|_| change.path.clone()),
-        kind: point.operation_to_reverse,
+        kind: point.kind,
         actions: change.actions.iter().map(ToString::to_string).collect(),
         bytes,
         summary: change.diff.clone(),

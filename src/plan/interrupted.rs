@@ -1,6 +1,6 @@
 //! What is told of a plan whose run was interrupted: in its journal, and to people.
 
-use uuid::Uuid;
+use std::iter;
 
 use crate::task::{Failure, Fault, RelPath, Repeatable};
 
@@ -42,12 +42,8 @@ pub(super) fn ending(
     };
     let interrupted = format!("the run was interrupted; {what}");
     let run = account.run.clone().unwrap_or_else(|| Run {
-        plan_id: String::new(),
         task_id: String::new(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        directory: directory.clone(),
-        began: now.clone(),
-        actions: Vec::new(),
+        ..desk.run(String::new(), directory.clone(), iter::empty())
     });
     let verdict = |(action, _): &(ActionId, Vec<ActionId>)| Verdict {
         action: action.clone(),
@@ -58,12 +54,9 @@ pub(super) fn ending(
         end: ActionEnd::Skipped(format!("Not completed: {interrupted}")),
     };
     let verdicts = run.actions.iter().map(verdict).collect();
-    let undo = match end {
-        UndoEnd::NothingChanged => None,
-        _ => account.undo.clone(),
-    };
+    let undo = account.undo.clone();
     let mut story = Story::begun(run, Jail::Unavailable);
-    story.undo = undo;
+    story.undo = undo.filter(|_| *end != UndoEnd::NothingChanged);
     story.end = Ending {
         ended: now.clone(),
         verdicts,
@@ -76,24 +69,15 @@ pub(super) fn ending(
         interrupted: Some(interrupted),
         ..story.end
     };
-    let mut ids: Vec<Uuid> = Vec::new();
-    report::execution(&story, &mut || {
-        let id = uuid_v4(desk.host.random_bytes());
-        ids.push(id);
-        id
-    });
-    Ending { ids, ..story.end }
-}
-
-pub(super) fn runs_of(root: &Root, name: &str) -> Vec<PipelineRun> {
-    let account = Folder::open(root, name).and_then(|folder| account(&folder.dir));
-    account.map_or_else(|_| Vec::new(), |account| runs(root, &account))
+    report::told(&mut story, || uuid_v4(desk.host.random_bytes()));
+    story.end
 }
 
 /// The pipelines that an interrupted plan had started. What they changed until now is listed.
 fn runs(root: &Root, account: &Account) -> Vec<PipelineRun> {
     let run = |note: &PipelineNote| {
         let started = &note.started;
+        let end = note.end.clone();
         let (files_changed, files_changed_count) =
             pipeline::written_since(root.path(), &started.writes, started.since);
         PipelineRun {
@@ -102,12 +86,12 @@ fn runs(root: &Root, account: &Account) -> Vec<PipelineRun> {
             pipeline: started.pipeline.clone(),
             started_at: started.at.clone(),
             completed_at: None,
-            status: match &note.end {
+            status: match &end {
                 None => PipelineStatus::Unknown,
                 Some(Ok(())) => PipelineStatus::Success,
                 Some(Err(_)) => PipelineStatus::Failed,
             },
-            failure: note.end.clone().and_then(Result::err),
+            failure: end.and_then(Result::err),
             files_changed,
             files_changed_count,
             output: String::new(),
@@ -116,22 +100,28 @@ fn runs(root: &Root, account: &Account) -> Vec<PipelineRun> {
     account.pipelines.iter().map(run).collect()
 }
 
-/// The sentence that says how an interrupted plan ended.
-pub(super) fn sentence(name: &str, end: &End, runs: &[PipelineRun]) -> String {
-    let mut sentence = match end {
+/// The sentences that say how an interrupted plan ended, and what its pipelines did.
+pub(super) fn sentence(root: &Root, name: &str, end: &End) -> String {
+    let account = || Folder::open(root, name).and_then(|folder| account(&folder.dir));
+    let account = if end.is_open() { None } else { account().ok() };
+    let runs = account.map_or_else(Vec::new, |account| runs(root, &account));
+    let sentence = match end {
         End::NothingChanged => {
             format!("The plan {name} had been interrupted before it changed anything.")
         }
-        End::RolledBack(conflicts) => {
-            let but = match Conflict::told(conflicts) {
-                told if told.is_empty() => told,
-                told => format!(", except for what others have changed since: {told}"),
-            };
-            format!("The plan {name} had been interrupted: its changes were rolled back{but}.")
+        End::RolledBack(conflicts) if conflicts.is_empty() => {
+            format!("The plan {name} had been interrupted: its changes were rolled back.")
         }
+        End::RolledBack(conflicts) => format!(
+            "The plan {name} had been interrupted: its changes were rolled back, except for what others have changed since: {}.",
+            Conflict::told(conflicts)
+        ),
         End::Done(notes) => {
             let told = format!("The plan {name} had been finished before it was interrupted.");
-            [vec![told], notes.clone()].concat().join(" ")
+            iter::once(told)
+                .chain(notes.clone())
+                .collect::<Vec<_>>()
+                .join(" ")
         }
         End::Stuck(obstacles) => format!(
             "The plan {name} was interrupted, and can be neither finished nor undone: {}. Remove this cause, then run `oneact recover`",
@@ -156,8 +146,9 @@ pub(super) fn sentence(name: &str, end: &End, runs: &[PipelineRun]) -> String {
         ),
         End::Declined => format!("Nothing of {REPORTS}/{name} was changed."),
     };
-    for run in runs {
-        sentence = format!("{sentence} {}", run.stays());
-    }
-    sentence
+    let stay = runs.iter().map(PipelineRun::stays);
+    iter::once(sentence)
+        .chain(stay)
+        .collect::<Vec<_>>()
+        .join(" ")
 }

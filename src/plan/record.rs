@@ -63,6 +63,10 @@ pub(crate) struct Story {
     /// `None` while nothing was ever to be changed.
     pub(crate) undo: Option<Undo>,
     pub(crate) end: Ending,
+    /// The checkpoints that rollbacks have put back since, and when.
+    pub(crate) undone: Vec<(Uuid, At)>,
+    /// Whether the time is over for which the backups are kept, and they were removed.
+    pub(crate) has_expired: bool,
 }
 
 /// How a plan ended, as the last record of its journal says.
@@ -110,6 +114,16 @@ pub(crate) enum Rollback {
     },
 }
 
+impl Rollback {
+    /// When it was done or got stuck, and the checkpoints that are not restored.
+    pub(crate) fn left(&self) -> Option<(&At, &[Uuid])> {
+        match self {
+            Self::NotDone => None,
+            Self::Done { at, left } | Self::Stuck { at, left } => Some((at, left)),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Trouble {
     pub(crate) at: At,
@@ -134,8 +148,13 @@ impl Story {
             interrupted: None,
             ids: Vec::new(),
         };
-        let undo = None;
-        Self { run, undo, end }
+        Self {
+            run,
+            undo: None,
+            end,
+            undone: Vec::new(),
+            has_expired: false,
+        }
     }
 
     /// 001 §4.1's status: a function of what happened.
@@ -157,6 +176,27 @@ impl Story {
             _ if end.pipelines.iter().any(|run| run.failure.is_none()) => Status::Partial,
             (Rollback::NotDone, None) => Status::Failed,
         }
+    }
+
+    /// The failure that decides the outcome: a rollback that is stuck, otherwise an action's, otherwise the plan's.
+    pub(crate) fn failure(&self) -> Option<&Failure> {
+        let of_plan = self.end.troubles.first().map(|trouble| &trouble.failure);
+        let of_action = || self.end.verdicts.iter().find_map(Verdict::failure);
+        match self.end.rollback {
+            Rollback::Stuck { .. } => of_plan,
+            Rollback::NotDone | Rollback::Done { .. } => of_action().or(of_plan),
+        }
+    }
+
+    /// The checkpoints that the plan itself and later rollbacks have put back, and when.
+    pub(crate) fn put_back(&self) -> impl Iterator<Item = (Uuid, &At)> {
+        let own = self.end.rollback.left().into_iter();
+        let own = own.flat_map(|(at, left)| {
+            let changes = self.undo.iter().flat_map(|undo| &undo.changes);
+            let done = changes.map(|change| change.checkpoint);
+            done.filter(|id| !left.contains(id)).map(move |id| (id, at))
+        });
+        own.chain(self.undone.iter().map(|(id, at)| (*id, at)))
     }
 
     /// Whether a pipeline was started that only a person may run again.
@@ -281,22 +321,6 @@ pub(crate) enum ActionEnd {
     Failed(Failure),
     /// Why it was not tried: `Dependency a002 failed`.
     Skipped(String),
-}
-
-/// Whether the file that was there at the moment of the exchange was kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Capture {
-    /// The exchange itself kept the old file.
-    Strong,
-    /// The file was checked just before; a change in between would be lost.
-    Weak,
-}
-
-impl Capture {
-    pub(crate) fn of(weakness: Option<Weakness>) -> Self {
-        weakness.map_or(Self::Strong, |_| Self::Weak)
-    }
 }
 
 /// Why a change by another program at the moment of the exchange may be lost.

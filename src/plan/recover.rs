@@ -11,7 +11,7 @@ use super::{
         finished, is_undone,
     },
     files::{FileError, Root},
-    interrupted::{ending, runs_of, sentence},
+    interrupted::{ending, sentence},
     limits::PLAN_TIMEOUT,
     lock::{locked, stopped},
     told::documents,
@@ -31,79 +31,73 @@ pub(crate) struct Settled {
     pub(crate) open: usize,
 }
 
+/// How each of some plans was settled, with the sentence that says so.
+type Ends = Vec<(String, End)>;
+
 /// Settles the plans that a crash interrupted, before anything else is begun. A plan that is at work has already
 /// settled them.
 pub(crate) fn recover(desk: Desk<'_>) -> Settled {
     if engine::never_planned(desk.root) {
         return Settled::default();
     }
-    settled_under_lock(desk, |root| {
-        if !engine::interrupted(root)? || !root.try_lock()? {
-            return Ok(Vec::new());
+    told(desk, |root| {
+        if engine::interrupted(root)? && root.try_lock()? {
+            return settled(root, desk, THREADS);
         }
-        settled(root, desk, THREADS)
+        Ok(Ends::new())
     })
 }
 
 /// The same, and the plans whose note is missing. This reads the journal of every report directory.
 pub(crate) fn recover_all(desk: Desk<'_>) -> Settled {
-    settled_under_lock(desk, |root| {
+    told(desk, |root| {
         let planned = engine::interrupted(root)? || finished(root)?.next().is_some();
-        if !planned || !root.try_lock()? {
-            return Ok(Vec::new());
+        if planned && root.try_lock()? {
+            return all_settled(root, desk);
         }
-        all_settled(root, desk)
+        Ok(Ends::new())
     })
 }
 
 /// Settles the plan of one report directory if `ask` agrees to the changes, whoever wrote its journal.
 pub(crate) fn recover_named(desk: Desk<'_>, path: &str, ask: Ask<'_>) -> Settled {
-    settled_under_lock(desk, |root| {
+    told(desk, |root| {
         let name = find(root, &PlanName::Path(path.to_owned()), Sought::Newest)?;
         if !root.try_lock()? {
             let message = format!("another plan is at work below {}", root.path());
             return Err(Failure::new(Fault::InFlight, message));
         }
-        let under_way = |folder: Folder<'_>| {
-            let account = engine::account_by_anybody(&folder.dir);
-            account.is_ok_and(|found| found.is_under_way())
-        };
-        let noted = engine::unfinished(root)?.contains(&name);
-        if !noted && !Folder::open(root, &name).is_ok_and(under_way) {
-            return Ok(Vec::new());
+        let account =
+            Folder::open(root, &name).and_then(|folder| engine::account_by_anybody(&folder.dir));
+        if engine::unfinished(root)?.contains(&name) || account.is_ok_and(|it| it.is_under_way()) {
+            return each_settled(root, desk, vec![name], THREADS, Some(ask));
         }
-        each_settled(root, desk, vec![name], THREADS, Some(ask))
+        Ok(Ends::new())
     })
 }
 
-fn settled_under_lock(
-    desk: Desk<'_>,
-    settle: impl FnOnce(&Root) -> Result<Vec<(String, End)>, Failure>,
-) -> Settled {
+/// Settles plans under the lock. If it was taken, it is released when the root is dropped.
+fn told(desk: Desk<'_>, settle: impl FnOnce(&Root) -> Result<Ends, Failure>) -> Settled {
     let root = Root::open(desk.root).map_err(Failure::from);
-    // If the lock was taken, it is released when the root is dropped.
-    match root.and_then(|root| settle(&root)) {
-        Ok(mut ends) => {
-            ends.sort_by_key(|(_, end)| !end.is_open());
-            let open = ends.iter().filter(|(_, end)| end.is_open()).count();
-            let more = ends.len().saturating_sub(SHOWN);
-            let sentences = ends.into_iter().map(|(sentence, _)| sentence);
-            let mut told: Vec<String> = sentences.take(SHOWN).collect();
-            if more > 0 {
-                told.push(format!(
-                    "Interrupted plans that are not listed here: {more}."
-                ));
-            }
-            Settled { told, open }
+    let mut ends = match root.and_then(|root| settle(&root)) {
+        Ok(ends) => ends,
+        Err(failure) => {
+            let why = failure.message;
+            return Settled {
+                told: vec![format!(
+                    "oneact could not find out whether an earlier plan was interrupted: {why}."
+                )],
+                open: 1,
+            };
         }
-        Err(failure) => Settled {
-            told: vec![format!(
-                "oneact could not find out whether an earlier plan was interrupted: {}.",
-                failure.message
-            )],
-            open: 1,
-        },
-    }
+    };
+    ends.sort_by_key(|(_, end)| !end.is_open());
+    let open = ends.iter().filter(|(_, end)| end.is_open()).count();
+    let more = ends.len().saturating_sub(SHOWN);
+    let more = (more > 0).then(|| format!("Interrupted plans that are not listed here: {more}."));
+    let shown = ends.into_iter().take(SHOWN).map(|(sentence, _)| sentence);
+    let told = shown.chain(more).collect();
+    Settled { told, open }
 }
 
 /// The same under a lock that is held. A plan that can be neither finished nor undone, or whose journal was not
@@ -116,34 +110,27 @@ pub(crate) fn settle_others(
     closed(settled(root, desk, threads)?)
 }
 
-/// The same, and the plans whose note is missing.
-pub(crate) fn settle_all(root: &Root, desk: Desk<'_>) -> Result<Vec<String>, Failure> {
-    closed(all_settled(root, desk)?)
-}
-
 /// The sentences of plans that are settled; the error is that of the first one that is not.
-fn closed(ends: Vec<(String, End)>) -> Result<Vec<String>, Failure> {
-    let mut notes = Vec::new();
-    for (sentence, end) in ends {
-        match end {
-            End::Stuck(_) => return Err(Failure::new(Fault::Stuck, sentence)),
-            End::Unproven(_) | End::AgainstRules(_) | End::Declined => {
-                return Err(Failure::new(Fault::JournalForeign, sentence));
-            }
-            End::NothingChanged | End::RolledBack(_) | End::Done(_) => notes.push(sentence),
+fn closed(ends: Ends) -> Result<Vec<String>, Failure> {
+    let closed = |(sentence, end)| match end {
+        End::Stuck(_) => Err(Failure::new(Fault::Stuck, sentence)),
+        End::Unproven(_) | End::AgainstRules(_) | End::Declined => {
+            Err(Failure::new(Fault::JournalForeign, sentence))
         }
-    }
-    Ok(notes)
+        End::NothingChanged | End::RolledBack(_) | End::Done(_) => Ok(sentence),
+    };
+    ends.into_iter().map(closed).collect()
 }
 
-fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Vec<(String, End)>, Failure> {
+fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Ends, Failure> {
     if !engine::interrupted(root)? {
-        return Ok(Vec::new());
+        return Ok(Ends::new());
     }
     each_settled(root, desk, engine::unfinished(root)?, threads, None)
 }
 
-fn all_settled(root: &Root, desk: Desk<'_>) -> Result<Vec<(String, End)>, Failure> {
+/// The same, and the plans whose note is missing.
+fn all_settled(root: &Root, desk: Desk<'_>) -> Result<Ends, Failure> {
     each_settled(root, desk, engine::open_plans(root)?, THREADS, None)
 }
 
@@ -154,36 +141,28 @@ fn each_settled(
     names: Vec<String>,
     threads: usize,
     mut ask: Option<Ask<'_>>,
-) -> Result<Vec<(String, End)>, Failure> {
-    let limits = desk.limits()?;
+) -> Result<Ends, Failure> {
     // First, because a pipeline may still be ending.
     if let Err(error) = engine::clear_scratch(root, &names) {
         tracing::warn!("the directory of a killed program could not be removed: {error}");
     }
-    let mut told = Vec::new();
+    let recovery = Recovery {
+        limits: &desk.limits()?,
+        threads,
+        course: desk.course,
+        ending: &|folder, account, end| ending(root, desk, folder, account, end),
+        documents: &documents,
+    };
+    let mut ends = Ends::new();
     for name in names {
-        let recovery = Recovery {
-            limits: &limits,
-            threads,
-            course: desk.course,
-            ending: &|folder, account, end| ending(root, desk, folder, account, end),
-            documents: &documents,
-        };
         let end = engine::recover(root, &name, &recovery, ask.take());
         let is_open = end.as_ref().is_some_and(End::is_open);
-        told.extend(end.map(|end| {
-            let runs = if is_open {
-                Vec::new()
-            } else {
-                runs_of(root, &name)
-            };
-            (sentence(&name, &end, &runs), end)
-        }));
+        ends.extend(end.map(|end| (sentence(root, &name, &end), end)));
         if !is_open {
             engine::forget(root, &name)?;
         }
     }
-    Ok(told)
+    Ok(ends)
 }
 
 /// Removes the backups of plans whose manifest has expired (R-001-62); the manifests stay (R-001-139).
@@ -194,25 +173,22 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
         if !root.try_lock()? {
             return Ok(Vec::new());
         }
+        // A plan that is not settled still needs its backups.
         let unfinished = engine::unfinished(&root)?;
         let mut cleared = Vec::new();
         for folder in finished(&root)? {
             let name = folder.path.name();
-            // A plan that is not settled still needs its backups.
-            let Ok(found) = account(&folder.dir) else {
-                continue;
-            };
+            let found = account(&folder.dir).unwrap_or_default();
             let is_done = found.origin == Origin::Here && found.state == State::Done;
-            if !is_done || unfinished.iter().any(|other| other == name) {
-                continue;
-            }
-            if found.has_expired {
-                // An earlier clearing may have been killed.
-                folder.clear_backups()?;
-                continue;
-            }
             let expires = found.undo.as_ref().and_then(|undo| undo.expires.as_ref());
-            if expires.is_none_or(|at| at.timestamp() > desk.host.timestamp()) {
+            let is_over = expires.is_some_and(|at| at.timestamp() <= desk.host.timestamp());
+            let is_settled = is_done && !unfinished.iter().any(|other| other == name);
+            if !is_settled || !is_over && !found.has_expired {
+                continue;
+            }
+            // An earlier clearing may have been killed after it recorded this.
+            if found.has_expired {
+                folder.clear_backups()?;
                 continue;
             }
             let (mut journal, _) = Journal::open(&folder.dir)?;
@@ -256,7 +232,7 @@ pub(crate) fn fate(
         return Ok(known);
     }
     let _lock = locked(&root, &|| stopped(desk, PLAN_TIMEOUT.0))?;
-    told.extend(settle_all(&root, desk)?);
+    told.extend(closed(all_settled(&root, desk)?)?);
     Ok(by_journals(&root, operation_id)?)
 }
 
@@ -279,18 +255,14 @@ fn journals<'r>(
 }
 
 fn by_journals(root: &Root, operation_id: &str) -> Result<Fate, FileError> {
-    let told = journals(root, operation_id)?
-        .map(|(folder, account)| fate_by(&folder, &account).unwrap_or(Fate::Unknown));
-    let mut told: Vec<Fate> = told.collect();
     // A run has one journal. If there are more, one that says that the plan was finished decides.
-    let is_made = |fate: &Fate| matches!(fate, Fate::Made { .. });
-    if let Some(made) = told.iter().position(is_made) {
-        return Ok(told.swap_remove(made));
-    }
-    Ok(match told.pop() {
-        Some(fate) if told.is_empty() => fate,
+    let fate = |(folder, account): (Folder<'_>, Account)| fate_by(&folder, &account);
+    let fates = journals(root, operation_id)?.map(|it| fate(it).unwrap_or(Fate::Unknown));
+    let decided = fates.reduce(|one, other| match (one, other) {
+        (made @ Fate::Made { .. }, _) | (_, made @ Fate::Made { .. }) => made,
         _ => Fate::Unknown,
-    })
+    });
+    Ok(decided.unwrap_or(Fate::Unknown))
 }
 
 fn fate_by(folder: &Folder<'_>, account: &Account) -> Result<Fate, FileError> {

@@ -10,14 +10,13 @@
 mod execution;
 mod manifest;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
     at::At,
     change::Change,
-    record::{ActionEnd, Rollback, Run, Story, Undo, Verdict},
+    record::{ActionEnd, Rollback, Run, Story, Verdict},
 };
 use crate::task::{RelPath, ReportFiles, redact_presigned, visible_json};
 use manifest::script;
@@ -32,14 +31,6 @@ pub(crate) const SCRIPT: &str = "rollback.sh";
 /// Files of the report directory: name and content.
 pub(crate) type Documents = Vec<(&'static str, Vec<u8>)>;
 
-/// What became of the changes after the plan.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Later {
-    /// The checkpoints that rollbacks have put back, and when.
-    pub(crate) undone: Vec<(Uuid, At)>,
-    pub(crate) has_expired: bool,
-}
-
 /// The execution report and the change log of a plan. `ids` returns the story's ids, or new ones.
 pub(crate) fn execution(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> (Value, Value) {
     let report_id = ids();
@@ -47,64 +38,54 @@ pub(crate) fn execution(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> (Value,
     (report, execution::change_log(story, report_id, ids))
 }
 
-/// Those that say how a plan ended.
+/// The same; the story keeps the ids that it lacked.
+pub(crate) fn told(story: &mut Story, new: impl Fn() -> Uuid) -> (Value, Value) {
+    let mut ids = std::mem::take(&mut story.end.ids);
+    let mut given = 0..;
+    let told = execution(story, &mut || {
+        let at = given.next().unwrap_or(ids.len());
+        ids.get(at).copied().unwrap_or_else(|| {
+            let id = new();
+            ids.push(id);
+            id
+        })
+    });
+    story.end.ids = ids;
+    told
+}
+
+/// The files that say how a plan ended.
 pub(crate) fn end_documents((report, log): &(Value, Value)) -> Documents {
     vec![(EXECUTION_REPORT, bytes(report)), (CHANGE_LOG, bytes(log))]
 }
 
+/// The files that say how the changes are undone; none of a plan that changes nothing.
+pub(crate) fn undo_documents(story: &Story) -> Documents {
+    let manifest = Manifest::of(story);
+    manifest.map_or_else(Documents::new, |manifest| {
+        let script = script(&manifest).into_bytes();
+        vec![(MANIFEST, bytes(&manifest.json())), (SCRIPT, script)]
+    })
+}
+
 /// All files of the report directory of a plan that has ended. The story has its ids.
-pub(crate) fn documents(story: &Story, later: &Later) -> Documents {
+pub(crate) fn documents(story: &Story) -> Documents {
     let mut ids = story.end.ids.iter().copied();
-    let mut documents = end_documents(&execution(story, &mut || ids.next().unwrap_or_default()));
-    if let Some(undo) = &story.undo {
-        documents.extend(undo_documents(
-            &story.run,
-            undo,
-            &taken_back(story, undo),
-            later,
-        ));
+    let ended = execution(story, &mut || ids.next().unwrap_or_default());
+    [end_documents(&ended), undo_documents(story)].concat()
+}
+
+/// An object with those of these fields that have a value.
+fn with<const N: usize>(mut object: Value, fields: [(&str, Option<Value>); N]) -> Value {
+    if let Some(object) = object.as_object_mut() {
+        let fields = fields.into_iter();
+        object.extend(fields.filter_map(|(name, value)| Some((name.to_owned(), value?))));
     }
-    documents
-}
-
-/// Those that say how the changes are undone.
-pub(crate) fn undo_documents(
-    run: &Run,
-    undo: &Undo,
-    taken_back: &Later,
-    later: &Later,
-) -> Documents {
-    let undone = taken_back.undone.iter().chain(&later.undone);
-    let manifest = Manifest::of(run, undo, undone, later.has_expired);
-    let script = script(&manifest).into_bytes();
-    vec![(MANIFEST, bytes(&manifest)), (SCRIPT, script)]
-}
-
-/// The manifest of a plan that has ended, or not yet.
-pub(crate) fn manifest(run: &Run, undo: &Undo, story: Option<&Story>, later: &Later) -> Manifest {
-    let taken_back = story
-        .map(|story| taken_back(story, undo))
-        .unwrap_or_default();
-    let undone = taken_back.undone.iter().chain(&later.undone);
-    Manifest::of(run, undo, undone, later.has_expired)
-}
-
-/// The checkpoints that the plan itself has put back.
-fn taken_back(story: &Story, undo: &Undo) -> Later {
-    let (at, left) = match &story.end.rollback {
-        Rollback::NotDone => return Later::default(),
-        Rollback::Done { at, left } | Rollback::Stuck { at, left } => (at, left),
-    };
-    let all = undo.changes.iter().map(|change| change.checkpoint);
-    let done = all.filter(|id| !left.contains(id));
-    Later {
-        undone: done.map(|id| (id, at.clone())).collect(),
-        has_expired: false,
-    }
+    object
 }
 
 /// A report as it is written: two spaces deep, a line ending at its end.
-pub(crate) fn bytes(report: &impl Serialize) -> Vec<u8> {
+fn bytes(report: &Value) -> Vec<u8> {
     // Texts, numbers and lists: writing them to memory cannot fail.
     let mut bytes = serde_json::to_vec_pretty(report).unwrap_or_default();
     bytes.push(b'\n');
@@ -148,8 +129,7 @@ pub(crate) fn log_lines(story: &Story) -> String {
         text.push_str(&visible_json(&line.to_string()));
         text.push('\n');
     };
-    let actions = story.run.actions.len();
-    let plan = json!({"plan": {"actions": actions}});
+    let plan = json!({"plan": {"actions": story.run.actions.len()}});
     tell("plan_received", &story.run.began, plan);
     if let Some(undo) = &story.undo {
         for (change, _) in story.changes() {
@@ -159,13 +139,11 @@ pub(crate) fn log_lines(story: &Story) -> String {
     for verdict in &story.end.verdicts {
         tell("action_ended", &verdict.ended, action_ended(verdict));
     }
-    let rollback = match &story.end.rollback {
-        Rollback::NotDone => None,
-        Rollback::Done { at, left } => Some(("rolled_back", at, left)),
-        Rollback::Stuck { at, left } => Some(("rollback_stuck", at, left)),
-    };
-    if let Some((event, at, left)) = rollback {
-        // Checkpoints that are not restored.
+    if let Some((at, left)) = story.end.rollback.left() {
+        let event = match story.end.rollback {
+            Rollback::Stuck { .. } => "rollback_stuck",
+            Rollback::NotDone | Rollback::Done { .. } => "rolled_back",
+        };
         tell(event, at, json!({"rollback": {"left": left}}));
     }
     tell("plan_ended", &story.end.ended, plan_ended(story));

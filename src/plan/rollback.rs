@@ -17,9 +17,10 @@ use super::{
     asking::{Sought, find},
     at::At,
     carry::{
-        Staging, Teller, committed_end, in_the_root, make, not_approved, unchanged, undone_end,
+        Staging, Teller, approved, committed, committed_end, in_the_root, make_part, unchanged,
+        undone_end,
     },
-    change::{Change, of_files},
+    change::Change,
     diff::Reader,
     engine::{
         Account, Event, Folder, Journal, Origin, State, account, account_by_anybody, displaced,
@@ -29,14 +30,14 @@ use super::{
     lock::{locked, stopped},
     nothing_done,
     preview::Foresight,
-    record::{Jail, PreviewHash},
+    record::{Jail, PreviewHash, Story},
     recover::settle_others,
     refused,
     report::{Manifest, Point},
-    told::{documents, manifest},
+    told::{documents, so_far},
 };
 
-use inverse::{Inverse, Standing, standing};
+use inverse::{Inverse, Standing, action, standing};
 
 /// The time limit of a rollback (R-001-173).
 const TIMEOUT: Duration = Duration::from_mins(5);
@@ -53,10 +54,11 @@ pub(crate) fn rollback_preview(order: &RollbackOrder, desk: Desk<'_>) -> Outcome
         let root = Root::open(desk.root)?;
         let plan = Finished::by(order, &Sanction::Sought, desk, &root)?;
         let mut foresight = Foresight::new(&plan.limits, Reader::Approvers);
-        for inverse in plan.left_to_do(order, &root)?.1 {
+        let manifest = plan.manifest(desk)?;
+        for inverse in plan.left_to_do(&manifest, order)?.1 {
             inverse.stage(&mut foresight)?;
         }
-        Ok(foresight.planned(&plan.manifest.plan_id, &plan.named(order), &[]))
+        Ok(foresight.planned(&manifest.run.plan_id, &named(&manifest, order), &[]))
     };
     preview().unwrap_or_else(refused)
 }
@@ -65,7 +67,7 @@ pub(crate) fn rollback_preview(order: &RollbackOrder, desk: Desk<'_>) -> Outcome
 struct Finished<'r> {
     folder: Folder<'r>,
     account: Account,
-    manifest: Manifest,
+    story: Option<Story>,
     limits: Limits,
 }
 
@@ -83,72 +85,56 @@ impl<'r> Finished<'r> {
             Sanction::None => account.sanction.clone(),
             given => given.clone(),
         };
-        let manifest = manifest(&account)
-            .ok_or_else(|| unusable(format!("the plan of {} changed nothing", folder.path)))?;
-        manifest
-            .usable(desk.host.timestamp())
-            .map_err(|why| unfit(&why))?;
-        for dir in &manifest.created_directories {
-            limits.admits_dir(dir)?;
-        }
         Ok(Self {
+            story: so_far(&account),
             folder,
             account,
-            manifest,
             limits,
         })
     }
 
+    /// The manifest, if it can be used now.
+    fn manifest(&self, desk: Desk<'_>) -> Result<Manifest<'_>, Failure> {
+        let unchanged = || unusable(format!("the plan of {} changed nothing", self.folder.path));
+        let manifest = self.story.as_ref().and_then(Manifest::of);
+        let manifest = manifest.ok_or_else(unchanged)?;
+        let usable = manifest.usable(desk.host.timestamp());
+        usable.map_err(|why| unfit(&why))?;
+        let mut made = manifest.undo.directories();
+        made.try_for_each(|dir| self.limits.admits_dir(dir))?;
+        Ok(manifest)
+    }
+
     /// The checkpoints that are restored already, and the inverses of the others in their order. All are examined before the
     /// first change.
-    fn left_to_do(
+    fn left_to_do<'m>(
         &self,
+        manifest: &'m Manifest<'m>,
         order: &RollbackOrder,
-        root: &Root,
-    ) -> Result<(Vec<Uuid>, Vec<Inverse<'_>>), Failure> {
-        let points = self.manifest.to_restore(&order.checkpoints);
-        let points = points.map_err(|why| unfit(&why))?;
-        let mut already = Vec::new();
-        let mut todo: Vec<(&Point, &Change, _)> = Vec::new();
-        for point in points {
-            let mut changes = of_files(self.account.changes());
-            let Some(change) = changes.find(|it| it.checkpoint == point.checkpoint_id) else {
-                continue;
-            };
-            let is_named = order.checkpoints.contains(&point.checkpoint_id.to_string());
-            match standing(change, root) {
-                Ok(Standing::AsAfter(now)) => todo.push((point, change, now)),
+    ) -> Result<(Vec<Uuid>, Vec<Inverse<'m>>), Failure> {
+        let root = self.folder.root;
+        let points = manifest.to_restore(&order.checkpoints);
+        let (mut already, mut todo) = (Vec::new(), Vec::new());
+        for point in points.map_err(|why| unfit(&why))? {
+            let is_named = order.checkpoints.contains(&point.id().to_string());
+            match standing(point.change, root) {
+                Ok(Standing::AsAfter(now)) => todo.push((point, now)),
                 // What others have done to a file since it was put back is theirs.
                 _ if point.undone_at.is_some() && !is_named => {}
-                Ok(Standing::AsBefore) => already.push(point.checkpoint_id),
+                Ok(Standing::AsBefore) => already.push(point.id()),
                 Err(changed) => return Err(changed),
             }
         }
-        let pairs: Vec<(&Point, &Change)> = todo
-            .iter()
-            .map(|(point, change, _)| (*point, *change))
-            .collect();
-        let mut inverses = Vec::new();
-        for (point, change, now) in todo {
-            let others = pairs.iter().filter(|(other, _)| {
-                other.checkpoint_id != point.checkpoint_id && point.is_half_of(other)
-            });
-            let together = others.map(|(_, change)| *change);
+        let points: Vec<&Point<'_>> = todo.iter().map(|(point, _)| *point).collect();
+        let inverse = |(point, now): (&'m Point<'m>, _)| {
+            let others = points.iter().filter(|it| it.id() != point.id());
+            let together = others.filter(|other| point.is_half_of(other));
+            let together = together.map(|other| other.change);
             let origin = self.account.origin;
-            inverses.push(Inverse::of(
-                (change, now),
-                together,
-                origin,
-                root,
-                &self.limits,
-            )?);
-        }
-        Ok((already, inverses))
-    }
-
-    /// What the hash of the preview says of the order.
-    fn named(&self, order: &RollbackOrder) -> Value {
-        json!({"rollback": self.manifest.id, "checkpoints": order.checkpoints})
+            Inverse::of((point.change, now), together, origin, root, &self.limits)
+        };
+        let inverses = todo.into_iter().map(inverse);
+        Ok((already, inverses.collect::<Result<_, _>>()?))
     }
 
     /// Notes in the journal of the plan that checkpoints were put back, and makes its reports again. Nothing waits for the disk:
@@ -173,47 +159,40 @@ impl<'r> Finished<'r> {
     }
 }
 
+/// What the hash of the preview says of the order.
+fn named(manifest: &Manifest<'_>, order: &RollbackOrder) -> Value {
+    json!({"rollback": manifest.undo.id, "checkpoints": order.checkpoints})
+}
+
 /// What the journal of a plan says, if it can be believed.
 fn believed(folder: &Folder<'_>, by: Asker) -> Result<Account, Failure> {
     let account = match by {
         Asker::Task | Asker::Person => account(&folder.dir)?,
         Asker::Confirmed => account_by_anybody(&folder.dir)?,
     };
-    if let Origin::Unproven(doubt) = account.origin
-        && by != Asker::Confirmed
-    {
-        return Err(unusable(format!(
-            "the journal of {} {doubt}. If you know where the directory comes from, `oneact rollback {0} --yes` undoes the plan anyway",
-            &folder.path
-        )));
-    }
-    match account.state {
-        State::Done => {}
-        State::NothingChanged | State::RolledBack => {
-            return Err(unusable(format!(
-                "the plan of {} changed nothing, or was rolled back already",
-                &folder.path
-            )));
-        }
-        _ => {
-            return Err(unusable(format!(
-                "{} is not the directory of a plan that was applied",
-                &folder.path
-            )));
-        }
-    }
-    let backups = account.changes().iter().filter_map(|it| it.backup.as_ref());
-    if let Some(foreign) = backups.into_iter().find(|backup| !folder.is_backup(backup)) {
-        return Err(unusable(format!(
-            "its journal names `{foreign}`, which is no backup of {}",
-            &folder.path
-        )));
+    let path = &folder.path;
+    let mut backups = account.changes().iter().filter_map(|it| it.backup.as_ref());
+    let why = match (account.origin, account.state) {
+        (Origin::Unproven(doubt), _) if by != Asker::Confirmed => Some(format!(
+            "the journal of {path} {doubt}. If you know where the directory comes from, `oneact rollback {path} --yes` undoes the plan anyway"
+        )),
+        (_, State::Done) => backups
+            .find(|it| !folder.is_backup(it))
+            .map(|foreign| format!("its journal names `{foreign}`, which is no backup of {path}")),
+        (_, State::NothingChanged | State::RolledBack) => Some(format!(
+            "the plan of {path} changed nothing, or was rolled back already"
+        )),
+        (_, State::Empty | State::Begun | State::Ready | State::Foreign) => Some(format!(
+            "{path} is not the directory of a plan that was applied"
+        )),
+    };
+    if let Some(why) = why {
+        return Err(unusable(why));
     }
     let displaced = displaced(folder, account.changes())?;
     if let Some(displaced) = displaced.filter(|_| by != Asker::Confirmed) {
         let message = format!(
-            "{displaced}. If this is not possible, `oneact rollback {} --yes` undoes what it finds",
-            &folder.path
+            "{displaced}. If this is not possible, `oneact rollback {path} --yes` undoes what it finds"
         );
         return Err(Failure::new(Fault::RollbackConflict, message));
     }
@@ -232,7 +211,8 @@ fn undo(
     let threads = desk.limits()?.max_concurrency;
     let notes = settle_others(root, desk, threads)?;
     let plan = Finished::by(order, sanction, desk, root)?;
-    let (already, inverses) = plan.left_to_do(order, root)?;
+    let manifest = plan.manifest(desk)?;
+    let (already, inverses) = plan.left_to_do(&manifest, order)?;
     if inverses.is_empty() {
         plan.note(already, desk)?;
         let sentence = "Every file already has the content from before the plan.";
@@ -248,71 +228,61 @@ fn undo(
         return Err(Failure::new(Fault::ApprovalRequired, message));
     }
     let own = Folder::create(root, &desk.report_name())?;
-    let actions = inverses
-        .iter()
-        .map(|inverse| (inverse.action(), Vec::new()));
+    let actions = inverses.iter().map(|it| (action(it.change), Vec::new()));
     // The plan's id must continue to name the plan, not its rollback.
-    let plan_id = format!("rollback-{}", plan.manifest.plan_id);
+    let plan_id = format!("rollback-{}", manifest.run.plan_id);
     let run = desk.run(plan_id, own.path.clone(), actions);
+    let notes = notes.into_iter();
+    let notes = notes.chain(inverses.iter().filter_map(Inverse::note));
+    let notes = notes.chain(plan.stays()).collect();
     let mut teller = Teller::new(desk, jail, run, notes);
-    teller.sanction = plan.limits.sanction.clone();
-    let notes = inverses.iter().filter_map(Inverse::note);
-    teller.story.end.warnings.extend(notes.chain(plan.stays()));
-    let mut staging = Staging::new(teller.stage(own)?, desk.host);
-    let staged = inverses.iter().try_for_each(|inverse| {
-        teller.story.end.verdicts.push(inverse.verdict(desk));
-        inverse.stage(&mut staging)
-    });
-    // The directories that the plan made are removed with the last checkpoint.
-    let done = inverses.iter().map(Inverse::checkpoint);
+    let verdicts = inverses.iter().map(|inverse| inverse.verdict(desk));
+    teller.story.end.verdicts = verdicts.collect();
+    let mut staging = Staging::new(teller.stage(own, &plan.limits.sanction)?, desk.host);
+    let done = inverses.iter().map(|inverse| inverse.change.checkpoint);
     let ids: Vec<Uuid> = done.chain(already).collect();
-    let is_restored =
-        |point: &Point| point.undone_at.is_some() || ids.contains(&point.checkpoint_id);
-    let is_last = plan.manifest.checkpoints.iter().all(is_restored);
-    let made = plan.manifest.created_directories.iter().filter(|_| is_last);
-    let mut made = made.rev().cloned();
-    let staged = staged.and_then(|()| made.try_for_each(|dir| staging.stage.remove_dir(dir)));
-    if let Err(error) = staged {
-        teller.trouble(error.into());
-        return Ok(unchanged(staging.stage, teller));
-    }
-    let hash = PreviewHash::of(&plan.named(order), staging.foreseen, &[]);
-    if let Some(failure) = not_approved(sanction, &hash) {
+    // The directories that the plan made are removed with the last checkpoint.
+    let is_restored = |it: &Point<'_>| it.undone_at.is_some() || ids.contains(&it.id());
+    let is_last = manifest.checkpoints.iter().all(is_restored);
+    let dirs = manifest.undo.directories().rev().filter(|_| is_last);
+    let dirs: Vec<&RelPath> = dirs.collect();
+    let mut stage = || -> Result<(), FileError> {
+        let mut each = inverses.iter();
+        each.try_for_each(|inverse| inverse.stage(&mut staging))?;
+        let mut dirs = dirs.iter().copied().cloned();
+        dirs.try_for_each(|dir| staging.stage.remove_dir(dir))
+    };
+    let staged = stage().map_err(Failure::from);
+    let hash = PreviewHash::of(&named(&manifest, order), staging.foreseen, &[]);
+    if let Err(failure) = staged.and_then(|()| approved(sanction, &hash)) {
         teller.trouble(failure);
         return Ok(unchanged(staging.stage, teller));
     }
     let mut as_it_is = |_: &[Change], _: &mut Teller<'_>| Ok(());
-    let made = make(staging.stage, &mut teller, threads, &stopped, &mut as_it_is);
-    let committed = match made {
+    let made = make_part(staging.stage, &mut teller, threads, &stopped, &mut as_it_is);
+    let committed = match committed(made, &mut teller) {
         Ok(committed) => committed,
         Err(undoing) => return Ok(undone_end(*undoing, teller)),
     };
     if let Err(error) = plan.note(ids, desk) {
-        teller.note(format!(
-            "The manifest of the undone plan could not be updated: {error}."
-        ));
+        let note = format!("The manifest of the undone plan could not be updated: {error}.");
+        teller.after.push(note);
     }
-    if is_last {
-        let left = without_directories(root, &plan.manifest.created_directories);
-        teller.after.extend(left);
-    }
+    teller.after.extend(without_directories(root, &dirs));
     Ok(committed_end(committed, teller))
 }
 
 /// Removes the directories on other file systems, which contained slots until now. Returns a sentence for each
 /// that stays.
-fn without_directories(root: &Root, made: &[RelPath]) -> Vec<String> {
-    let remove = |dir: &RelPath| {
-        root.parent(dir)
-            .and_then(|parent| parent.remove_dir(dir.name()))
-    };
-    let left = |dir: &RelPath| match remove(dir) {
+fn without_directories(root: &Root, made: &[&RelPath]) -> Vec<String> {
+    let remove = |dir: &RelPath| root.parent(dir)?.remove_dir(dir.name());
+    let left = |dir: &&RelPath| match remove(dir) {
         Err(error) if error.errno != rustix::io::Errno::NOENT => Some(format!(
             "A directory that the plan made could not be removed: {error}."
         )),
         _ => None,
     };
-    made.iter().rev().filter_map(left).collect()
+    made.iter().filter_map(left).collect()
 }
 
 fn changed(path: &RelPath, what: &str) -> Failure {

@@ -1,39 +1,30 @@
-//! What the journal of a plan that has ended tells: its story, and the files of its report directory.
+//! What the journal of a plan tells: its story, and the files of its report directory.
 
 use super::{
     engine::{Account, State},
-    record::Story,
-    report::{self, Documents, Later, Manifest},
+    record::{Jail, Story},
+    report::{self, Documents},
 };
 
-/// The story that a journal tells, of a plan that has ended.
-pub(super) fn story(account: &Account) -> Option<Story> {
+/// The story that a journal tells, also of a plan that has not ended.
+pub(super) fn so_far(account: &Account) -> Option<Story> {
+    let begun = Story::begun(account.run.clone()?, Jail::Unavailable);
+    let undo = account.undo.clone();
     Some(Story {
-        run: account.run.clone()?,
-        undo: match account.state {
-            State::NothingChanged => None,
-            _ => account.undo.clone(),
-        },
-        end: account.ending.clone()?,
+        undo: undo.filter(|_| account.state != State::NothingChanged),
+        end: account.ending.clone().unwrap_or(begun.end),
+        undone: account.undone.clone(),
+        has_expired: account.has_expired,
+        run: begun.run,
     })
 }
 
-/// The manifest of a plan that has changed something.
-pub(super) fn manifest(account: &Account) -> Option<Manifest> {
-    let (run, undo) = (account.run.as_ref()?, account.undo.as_ref()?);
-    let story = story(account);
-    Some(report::manifest(run, undo, story.as_ref(), &later(account)))
-}
-
-fn later(account: &Account) -> Later {
-    Later {
-        undone: account.undone.clone(),
-        has_expired: account.has_expired,
-    }
+/// The same of a plan that has ended.
+pub(super) fn story(account: &Account) -> Option<Story> {
+    so_far(account).filter(|_| account.ending.is_some())
 }
 
 /// All reports of a plan that has ended.
 pub(super) fn documents(account: &Account) -> Documents {
-    let later = later(account);
-    story(account).map_or_else(Documents::new, |story| report::documents(&story, &later))
+    story(account).map_or_else(Documents::new, |story| report::documents(&story))
 }

@@ -49,27 +49,19 @@ pub(super) fn verify(
     }
     let mut findings = Findings::default();
     let most = plan.limits.max_file_bytes;
-    let rules = plan
-        .actions
-        .iter()
-        .filter(|action| completed(&action.id))
-        .flat_map(|action| action.rules.iter().map(move |rule| (action, rule)));
-    for (action, rule) in rules {
+    let actions = plan.actions.iter().filter(|it| completed(&it.id));
+    for (action, rule) in actions.flat_map(|it| it.rules.iter().map(move |rule| (it, rule))) {
         heed(stopped)?;
         let Err(why) = holds(root, rule, most, stopped)? else {
             continue;
         };
         let path = &rule.target;
         let message = format!("the validation rule for `{path}` does not hold: {why}");
-        let failure = Failure::new(Fault::RuleFailed, message);
+        let failed = (action.id.clone(), Failure::new(Fault::RuleFailed, &message));
         match rule.on_failure {
-            Broken::Warn => findings.warnings.push(failure.message),
-            Broken::Error => findings.failed.push((action.id.clone(), failure)),
-            Broken::RollBack => {
-                findings
-                    .fatal
-                    .get_or_insert_with(|| (action.id.clone(), failure));
-            }
+            Broken::Warn => findings.warnings.push(message),
+            Broken::Error => findings.failed.push(failed),
+            Broken::RollBack => findings.fatal = findings.fatal.or(Some(failed)),
         }
     }
     Ok(findings)
@@ -90,7 +82,7 @@ fn as_made(view: &View<'_>, change: &Change) -> Result<(), Failure> {
         Failure::new(Fault::HashMismatch, message)
     };
     let path = change.result_path();
-    let as_made = match (&change.after, &change.kind) {
+    let is_as_made = match (&change.after, &change.kind) {
         (_, Kind::MakeDir | Kind::RemoveDir) => true,
         (None, _) => view.look(path)?.is_none(),
         (Some(after), kind) => {
@@ -105,7 +97,7 @@ fn as_made(view: &View<'_>, change: &Change) -> Result<(), Failure> {
             }
         }
     };
-    if as_made { Ok(()) } else { Err(changed()) }
+    if is_as_made { Ok(()) } else { Err(changed()) }
 }
 
 /// Whether a condition holds; if not, why.
@@ -120,15 +112,10 @@ fn holds(
     // A dangling link exists, too.
     let exists = located.facts.is_some() || located.link.is_some();
     match (exists, &rule.condition) {
-        (true, Condition::Absent) => return Ok(Err("the file exists".to_owned())),
-        (false, Condition::Absent) | (true, Condition::Exists) => return Ok(Ok(())),
-        (false, _) => return Ok(Err("the file does not exist".to_owned())),
-        (true, _) => {}
-    }
-    let bytes = root.read(&located.path, most)?;
-    match &rule.condition {
-        Condition::Schema(schema) => fits(schema, path, &bytes, stopped),
-        other => condition(other, path, &bytes, stopped),
+        (true, Condition::Absent) => Ok(Err("the file exists".to_owned())),
+        (false, Condition::Absent) | (true, Condition::Exists) => Ok(Ok(())),
+        (false, _) => Ok(Err("the file does not exist".to_owned())),
+        (true, other) => condition(other, path, &root.read(&located.path, most)?, stopped),
     }
 }
 
@@ -143,24 +130,29 @@ fn condition(
         let mut chunks = bytes.utf8_chunks();
         chunks.any(|chunk| chunk.valid().contains(text))
     };
-    let check = |fits, why: &str| if fits { Ok(()) } else { Err(why.to_owned()) };
-    Ok(match condition {
-        Condition::Exists | Condition::Absent | Condition::Schema(_) => Ok(()),
-        Condition::Contains(text) => check(
-            contains(text),
-            "the file does not contain the required text",
-        ),
-        Condition::Lacks(text) => check(!contains(text), "the file contains the forbidden text"),
-        Condition::ValidJson => told(edit::check(Language::Json, path, bytes, stopped))?,
-        Condition::ValidYaml => told(edit::check(Language::Yaml, path, bytes, stopped))?,
+    let (holds, why) = match condition {
+        Condition::ValidJson => return told(edit::check(Language::Json, path, bytes, stopped)),
+        Condition::ValidYaml => return told(edit::check(Language::Yaml, path, bytes, stopped)),
+        Condition::Schema(schema) => return fits(schema, path, bytes, stopped),
+        // That there is a file is known already.
+        Condition::Exists | Condition::Absent => return Ok(Ok(())),
+        Condition::Contains(text) => {
+            let why = "the file does not contain the required text";
+            (contains(text), why.to_owned())
+        }
+        Condition::Lacks(text) => {
+            let why = "the file contains the forbidden text";
+            (!contains(text), why.to_owned())
+        }
         Condition::Sha256(wanted) => {
             let found = hash(bytes);
-            check(
+            (
                 found == *wanted,
-                &format!("the SHA-256 of the file is {found}"),
+                format!("the SHA-256 of the file is {found}"),
             )
         }
-    })
+    };
+    Ok(if holds { Ok(()) } else { Err(why) })
 }
 
 /// What a reader says of a document, unless the plan has to stop.
@@ -185,13 +177,10 @@ fn fits(
     };
     let schema = schema.clone();
     let (answer, answered) = mpsc::channel();
-    let started = thread::Builder::new()
-        .name("schema".to_owned())
-        .spawn(move || {
-            // The receiver is gone if the plan had to stop.
-            let _ = answer.send(judge(&schema, &value));
-        });
-    if let Err(error) = started {
+    // The receiver is gone if the plan had to stop.
+    let check = move || drop(answer.send(judge(&schema, &value)));
+    let thread = thread::Builder::new().name("schema".to_owned());
+    if let Err(error) = thread.spawn(check) {
         return Ok(Err(format!(
             "no thread could be started for the check: {error}"
         )));

@@ -21,7 +21,8 @@ use crate::{
 };
 
 use super::{Place, places::outside};
-use edits::{Failed, FileContext, Now, within};
+pub(super) use edits::Failed;
+use edits::{FileContext, Now, within};
 
 pub(super) struct Overlay<'a> {
     plan: &'a Plan,
@@ -80,9 +81,8 @@ impl<'a> Overlay<'a> {
             }
             Operation::Modify(change) | Operation::SchemaUpdate(change) => {
                 self.load(&place.target)?;
-                let modify =
-                    |now: &mut Now<'a>, file: &FileContext<'_>| now.modify(action, change, file);
-                self.with(path, stopped, modify)?.unwrap_or_default()
+                let said = self.with(path, stopped, |now, file| now.modify(action, change, file));
+                said?.unwrap_or_default()
             }
             Operation::Link { to } => {
                 self.link(&place.target, to)?;
@@ -97,9 +97,7 @@ impl<'a> Overlay<'a> {
                 no_link(&place.target)?;
                 self.load(&place.target)?;
                 if let Some(diff) = diff {
-                    let emptied =
-                        |now: &mut Now<'a>, file: &FileContext<'_>| now.emptied(diff, file);
-                    self.with(path, stopped, emptied)?;
+                    self.with(path, stopped, |now, file| now.emptied(diff, file))?;
                 }
                 self.entry(path).now = None;
                 format!("File '{}' deleted", action.target)
@@ -159,10 +157,19 @@ impl<'a> Overlay<'a> {
         done.map(Some)
     }
 
+    /// The file at a path before the plan.
+    fn before(&self, path: &RelPath) -> Option<&Original> {
+        self.files.get(path)?.before.as_ref()
+    }
+
+    /// The file at a path after the actions so far, if one of them has named it.
+    fn now(&self, path: &RelPath) -> Option<&Now<'a>> {
+        self.files.get(path)?.now.as_ref()
+    }
+
     /// The bytes of the original that a file comes from.
     fn original(&self, now: &Now<'a>) -> &[u8] {
-        let origin = now.origin.as_ref().and_then(|path| self.files.get(path));
-        let before = origin.and_then(|entry| entry.before.as_ref());
+        let before = now.origin.as_ref().and_then(|path| self.before(path));
         before.map_or(&[], |before| &before.bytes)
     }
 
@@ -178,10 +185,9 @@ impl<'a> Overlay<'a> {
             let judged = self.with(path, stopped, Now::judge)?;
             failed.extend(judged.into_iter().flatten());
         }
+        let has_failed = |id: &ActionId| failed.iter().any(|(actions, _)| actions.contains(id));
         for path in paths {
             if let Some(entry) = self.files.get_mut(path) {
-                let has_failed =
-                    |id: &ActionId| failed.iter().any(|(actions, _)| actions.contains(id));
                 entry.actions.retain(|action| !has_failed(action));
             }
         }
@@ -192,16 +198,16 @@ impl<'a> Overlay<'a> {
     fn load(&mut self, located: &Located) -> Result<(), Failure> {
         let path = &located.path;
         if let Some(entry) = self.files.get(path) {
-            let message = || {
-                format!(
-                    "File not found: `{path}` no longer exists when this action is performed; an earlier action deletes or renames it"
-                )
+            return match &entry.now {
+                Some(now) if now.link.is_some() => regular(path, &Facts::of_new_link()),
+                Some(_) => Ok(()),
+                None => {
+                    let message = format!(
+                        "File not found: `{path}` no longer exists when this action is performed; an earlier action deletes or renames it"
+                    );
+                    Err(Failure::new(Fault::FileNotFound, message))
+                }
             };
-            if entry.now.as_ref().is_some_and(|now| now.link.is_some()) {
-                return regular(path, &Facts::of_new_link());
-            }
-            let now = entry.now.as_ref().map(|_| ());
-            return now.ok_or_else(|| Failure::new(Fault::FileNotFound, message()));
         }
         let facts = located.facts.ok_or_else(|| self.missing(located))?;
         regular(path, &facts)?;
@@ -245,19 +251,16 @@ impl<'a> Overlay<'a> {
         if located.link.is_some() {
             return Err(taken("is the target of a symbolic link"));
         }
-        match self.files.get(path) {
-            Some(Entry { now: Some(_), .. }) => {
+        match (self.files.get(path), &located.facts) {
+            (Some(Entry { now: Some(_), .. }), _) => {
                 return Err(taken("already exists when this action is performed"));
             }
-            Some(_) => {}
-            None => match &located.facts {
-                Some(facts) if facts.kind == Kind::Dir => return Err(taken("is a directory")),
-                Some(_) => return Err(taken("exists already")),
-                None => {}
-            },
-        }
-        if self.dirs.contains(path) {
-            return Err(taken("is a directory that an earlier action makes"));
+            (None, Some(facts)) if facts.kind == Kind::Dir => return Err(taken("is a directory")),
+            (None, Some(_)) => return Err(taken("exists already")),
+            _ if self.dirs.contains(path) => {
+                return Err(taken("is a directory that an earlier action makes"));
+            }
+            _ => {}
         }
         for dir in path.ancestors() {
             if self.files.contains_key(&dir) {
@@ -290,20 +293,10 @@ impl<'a> Overlay<'a> {
             return Err(Failure::new(Fault::PlanConflict, message));
         }
         let target = link_target(path, to)?;
-        let is_new_link = |at: &RelPath| {
-            let now = self.files.get(at).and_then(|entry| entry.now.as_ref());
-            now.is_some_and(|now| now.link.is_some())
-        };
-        if target
-            .ancestors()
-            .chain([target.clone()])
-            .any(|at| is_new_link(&at))
-        {
-            return Err(bad_link(
-                path,
-                to,
-                "it leads through another new link of the plan",
-            ));
+        let is_new_link = |at: RelPath| self.now(&at).is_some_and(|now| now.link.is_some());
+        if target.ancestors().chain([target.clone()]).any(is_new_link) {
+            let why = "it leads through another new link of the plan";
+            return Err(bad_link(path, to, why));
         }
         let leads = self.view.locate(&target).map_err(outside)?;
         self.plan.limits.admits(&target)?;
@@ -315,12 +308,11 @@ impl<'a> Overlay<'a> {
     /// Sets the permission bits of a file that is loaded, and returns them.
     fn set_mode(&mut self, path: &RelPath, change: ModeChange) -> u32 {
         const NEW: u32 = 0o644;
-        let named = self.files.get(path).and_then(|entry| entry.now.as_ref());
-        let origin = named.and_then(|now| self.files.get(now.origin.as_ref()?));
-        let before = origin.and_then(|entry| entry.before.as_ref());
-        let before = before.map(|before| before.version.facts.mode);
-        let mode = named.and_then(|now| now.mode).or(before).unwrap_or(NEW);
-        let mode = change.of(mode);
+        let before = |now: &Now<'_>| Some(self.before(now.origin.as_ref()?)?.version.facts.mode);
+        let mode = self
+            .now(path)
+            .and_then(|now| now.mode.or_else(|| before(now)));
+        let mode = change.of(mode.unwrap_or(NEW));
         if let Some(now) = &mut self.entry(path).now {
             now.mode = Some(mode);
         }
@@ -343,15 +335,11 @@ impl<'a> Overlay<'a> {
 
 impl Overlay<'_> {
     fn missing(&self, located: &Located) -> Failure {
-        let failure = missing(located);
-        let hint = match self.plan.links {
-            Links::Followed => return failure,
-            Links::Refused => {
-                " below the root; git writes paths from the top of its checkout, which `--root` can name"
-            }
-        };
-        let message = failure.message + hint;
-        Failure { message, ..failure }
+        let mut failure = missing(located);
+        if self.plan.links == Links::Refused {
+            failure.message += " below the root; git writes paths from the top of its checkout, which `--root` can name";
+        }
+        failure
     }
 }
 
@@ -363,23 +351,18 @@ fn link_target(path: &RelPath, to: &str) -> Result<RelPath, Failure> {
         .last()
         .map_or_else(Vec::new, |dir| dir.split('/').collect());
     if to.starts_with('/') {
-        return Err(bad_link(
-            path,
-            to,
-            "a link of a plan leads to a path relative to its own directory",
-        ));
+        let why = "a link of a plan leads to a path relative to its own directory";
+        return Err(bad_link(path, to, why));
     }
     let mut is_above = true;
     for part in to.split('/').filter(|part| !matches!(*part, "" | ".")) {
         if part != ".." {
             is_above = false;
             parts.push(part);
-        } else if is_above {
-            parts
-                .pop()
-                .ok_or_else(|| bad_link(path, to, "this leads out of the root"))?;
-        } else {
+        } else if !is_above {
             return Err(bad_link(path, to, "write `..` only at the beginning"));
+        } else if parts.pop().is_none() {
+            return Err(bad_link(path, to, "this leads out of the root"));
         }
     }
     RelPath::parse(&parts.join("/")).map_err(|why| bad_link(path, to, why))

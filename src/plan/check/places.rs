@@ -58,14 +58,7 @@ pub(super) fn places(view: &View<'_>, plan: &Plan, action: &Action) -> Places {
     };
     let to = match &action.operation {
         Operation::Rename { to } => Some(place(to)?),
-        Operation::Create { .. }
-        | Operation::Link { .. }
-        | Operation::Modify(_)
-        | Operation::SetMode(_)
-        | Operation::Delete { .. }
-        | Operation::SchemaUpdate(_)
-        | Operation::Sql(_)
-        | Operation::Pipeline { .. } => None,
+        _ => None,
     };
     let sql = match &action.operation {
         Operation::Sql(sql) => {

@@ -11,12 +11,12 @@ use crate::{
         at::At,
         change::{Change, Version},
         model::ActionId,
-        record::{ActionEnd, Capture, Rollback, Status, Story, Verdict, Weakness},
+        record::{ActionEnd, Rollback, Status, Story, Trouble, Verdict, Weakness},
     },
     task::{Failure, Fault, SPECIFICATION, identity},
 };
 
-use super::{CHANGE_LOG, MANIFEST};
+use super::{CHANGE_LOG, MANIFEST, with};
 
 /// What was done about an error (R-001-146).
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -30,20 +30,15 @@ enum Recovery {
     ManualRequired,
 }
 
-/// Whether the report directory is the archive of its plan: only if the plan succeeded (R-001-85, R-001-167).
-pub(crate) fn is_archived(status: Status) -> bool {
-    status == Status::Success
-}
-
 /// Every field of 001 §4.1 in its order, then ours from `executor` on.
 pub(super) fn execution_report(
     story: &Story,
     report_id: Uuid,
     ids: &mut dyn FnMut() -> Uuid,
 ) -> Value {
-    let run = &story.run;
+    let (run, end) = (&story.run, &story.end);
     let (mut completed, mut failed, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
-    for verdict in &story.end.verdicts {
+    for verdict in &end.verdicts {
         let list = match &verdict.end {
             ActionEnd::Completed(_) => &mut completed,
             ActionEnd::Failed(_) => &mut failed,
@@ -51,7 +46,7 @@ pub(super) fn execution_report(
         };
         list.push(action(verdict));
     }
-    let mut report = json!({
+    let report = json!({
         "report_id": report_id,
         "plan_id": run.plan_id,
         "executor_version": SPECIFICATION,
@@ -74,7 +69,8 @@ pub(super) fn execution_report(
         "rollback_manifest_id": story.undo.as_ref().map(|undo| undo.id),
         "executor": identity(),
         "oneact_version": run.version,
-        "archived": is_archived(story.status()),
+        // Only the report directory of a plan that succeeded is its archive (R-001-85, R-001-167).
+        "archived": story.status() == Status::Success,
         "task_id": run.task_id,
         "errors": errors(story, ids),
         "warnings": story.end.warnings,
@@ -82,17 +78,14 @@ pub(super) fn execution_report(
         "change_log": run.file(CHANGE_LOG),
         "rollback_manifest": story.undo.as_ref().map(|_| run.file(MANIFEST)),
     });
-    if let (false, Some(fields)) = (story.end.pipelines.is_empty(), report.as_object_mut()) {
-        fields.insert("pipelines".to_owned(), json!(story.end.pipelines));
-    }
-    // What `--dry-run` showed of the same change.
-    if let (Some(hash), Some(fields)) = (&story.end.preview, report.as_object_mut()) {
-        fields.insert("preview_hash".to_owned(), json!(hash));
-    }
-    if let (Some(told), Some(fields)) = (&story.end.interrupted, report.as_object_mut()) {
-        fields.insert("interrupted".to_owned(), json!(told));
-    }
-    report
+    let pipelines = (!end.pipelines.is_empty()).then(|| json!(end.pipelines));
+    let fields = [
+        ("pipelines", pipelines),
+        // What `--dry-run` showed of the same change.
+        ("preview_hash", end.preview.as_ref().map(|it| json!(it))),
+        ("interrupted", end.interrupted.as_ref().map(|it| json!(it))),
+    ];
+    with(report, fields)
 }
 
 /// One action (R-001-48 … R-001-50). There is no stack trace of a failure.
@@ -119,18 +112,15 @@ fn action(verdict: &Verdict) -> Value {
 /// The failures of actions in their order, then those of the plan. An action that was skipped because
 /// of one that failed is an error of its own (4001, R-001-143).
 fn errors(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Vec<Value> {
-    let recovery = match story.end.rollback {
-        Rollback::Done { .. } => Recovery::RolledBack,
-        Rollback::Stuck { .. } => Recovery::ManualRequired,
-        Rollback::NotDone => Recovery::Skipped,
-    };
     let recovery = |failure: &Failure| match (&story.end.rollback, &story.undo) {
         _ if failure.fault.escalates() => Recovery::ManualRequired,
         // If a change that breaks a rule is kept, a person has to decide.
         (Rollback::NotDone, Some(_)) if failure.fault == Fault::RuleFailed => {
             Recovery::ManualRequired
         }
-        _ => recovery,
+        (Rollback::NotDone, _) => Recovery::Skipped,
+        (Rollback::Done { .. }, _) => Recovery::RolledBack,
+        (Rollback::Stuck { .. }, _) => Recovery::ManualRequired,
     };
     // R-001-145. What belongs to no single action has details that are null.
     let mut error = |failure: &Failure, of: Option<&Verdict>, recovery: Recovery, at: &At| {
@@ -152,26 +142,18 @@ fn errors(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Vec<Value> {
     let in_vain = waiting_in_vain(story);
     let mut errors = Vec::new();
     for verdict in &story.end.verdicts {
-        let at = &verdict.ended;
-        match &verdict.end {
-            ActionEnd::Failed(failure) => {
-                errors.push(error(failure, Some(verdict), recovery(failure), at));
-            }
+        let (failure, recovery) = match &verdict.end {
+            ActionEnd::Failed(failure) => (failure.clone(), recovery(failure)),
             ActionEnd::Skipped(reason) if in_vain.contains(&verdict.action) => {
                 let failure = Failure::new(Fault::DependencyFailed, reason);
-                errors.push(error(&failure, Some(verdict), Recovery::Skipped, at));
+                (failure, Recovery::Skipped)
             }
-            ActionEnd::Skipped(_) | ActionEnd::Completed(_) => {}
-        }
+            ActionEnd::Skipped(_) | ActionEnd::Completed(_) => continue,
+        };
+        errors.push(error(&failure, Some(verdict), recovery, &verdict.ended));
     }
-    for trouble in &story.end.troubles {
-        let at = &trouble.at;
-        errors.push(error(
-            &trouble.failure,
-            None,
-            recovery(&trouble.failure),
-            at,
-        ));
+    for Trouble { at, failure } in &story.end.troubles {
+        errors.push(error(failure, None, recovery(failure), at));
     }
     errors
 }
@@ -198,46 +180,45 @@ fn guarantees(story: &Story) -> Value {
         let what = change.degraded.iter();
         what.map(|what| format!("{}: {what}", change.result_path()))
     });
-    let mut guarantees = json!({
+    let guarantees = json!({
         // Each change is made by one rename, so that no reader sees a partial file.
         "atomicity": "swap",
-        "capture": Capture::of(reason),
+        "capture": capture(reason),
         "durability": story.end.durability,
         "jail": story.end.jail,
         "degraded": degraded.collect::<Vec<_>>(),
     });
-    if let (Some(reason), Some(fields)) = (reason, guarantees.as_object_mut()) {
-        fields.insert("capture_reason".to_owned(), json!(reason));
-    }
-    guarantees
+    with(guarantees, [("capture_reason", reason.map(|it| json!(it)))])
+}
+
+/// Whether the file that was there at the moment of the exchange was kept: by the exchange itself, or it was only checked just
+/// before, so that a change in between would be lost.
+fn capture(weakness: Option<Weakness>) -> &'static str {
+    weakness.map_or("strong", |_| "weak")
 }
 
 /// The same of one change.
 fn fidelity(change: &Change, weakness: Option<Weakness>) -> Value {
-    let mut fidelity = json!({
+    let fidelity = json!({
         "degraded": change.degraded,
         "atomicity": "swap",
-        "capture": Capture::of(weakness),
+        "capture": capture(weakness),
     });
-    if let Some(fields) = fidelity.as_object_mut() {
-        let reason = weakness.map(|weakness| ("capture_reason", json!(weakness)));
-        let link = change.through_link.as_ref();
-        let link = link.map(|link| ("through_link", json!(link)));
-        let more = reason.into_iter().chain(link);
-        fields.extend(more.map(|(name, value)| (name.to_owned(), value)));
-    }
-    fidelity
+    let link = change.through_link.as_ref();
+    let fields = [
+        ("capture_reason", weakness.map(|it| json!(it))),
+        ("through_link", link.map(|it| json!(it))),
+    ];
+    with(fidelity, fields)
 }
 
 /// `change_log.json`: every field of 001 §4.2 in its order, then ours.
 pub(super) fn change_log(story: &Story, report_id: Uuid, ids: &mut dyn FnMut() -> Uuid) -> Value {
     let log_id = ids();
-    let lines = story.changes().map(|(change, _)| &change.diff);
-    let lines = lines.map(|diff| diff.lines_added + diff.lines_removed);
-    let total: u64 = lines.sum();
+    let lines = |(change, _): (&Change, _)| change.diff.lines_added + change.diff.lines_removed;
+    let total: u64 = story.changes().map(lines).sum();
     let changes = story.changes();
-    let changes = changes.map(|change| entry(story, change, ids()));
-    let changes: Vec<Value> = changes.collect();
+    let changes: Vec<Value> = changes.map(|it| entry(story, it, ids())).collect();
     json!({
         "log_id": log_id,
         "plan_id": story.run.plan_id,

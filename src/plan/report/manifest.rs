@@ -9,6 +9,7 @@ use std::{
 
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
@@ -16,7 +17,7 @@ use crate::{
         at::At,
         change::{Change, of_files},
         model::{ActionId, ChangeKind},
-        record::{Run, Undo},
+        record::{Run, Story, Undo},
     },
     task::RelPath,
 };
@@ -26,26 +27,15 @@ use by_hand::{Step, manual};
 
 pub(crate) use by_hand::script;
 
-/// Every field of 001 §4.3 in its order, then ours.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Manifest {
-    #[serde(rename = "manifest_id")]
-    pub(crate) id: Uuid,
-    pub(crate) plan_id: String,
-    pub(crate) created_at: At,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) expires_at: Option<At>,
+/// How the changes of a plan are undone.
+pub(crate) struct Manifest<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) undo: &'a Undo,
     pub(crate) status: ManifestStatus,
     /// In the order in which the changes were made.
-    pub(crate) checkpoints: Vec<Point>,
-    pub(crate) rollback_order: Vec<Uuid>,
-    pub(crate) auto_rollback_script: RelPath,
-    pub(crate) notes: String,
-    pub(crate) task_id: String,
-    /// Directories that the plan made, the outermost first.
-    pub(crate) created_directories: Vec<RelPath>,
+    pub(crate) checkpoints: Vec<Point<'a>>,
     /// When the last checkpoint was restored (R-001-119).
-    pub(crate) executed_at: Option<At>,
+    pub(crate) executed_at: Option<&'a At>,
 }
 
 /// R-001-63.
@@ -58,188 +48,165 @@ pub(crate) enum ManifestStatus {
 }
 
 /// A checkpoint: one file as it was, and how it gets there again (R-001-64).
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Point {
-    pub(crate) checkpoint_id: Uuid,
-    /// Where the file was, or, if there was none, is.
-    pub(crate) file_path: RelPath,
-    /// From the root. This and the `original_…` are null for CREATE alone.
-    pub(crate) backup_location: Option<RelPath>,
-    pub(crate) original_hash: Option<String>,
-    pub(crate) original_size: Option<u64>,
-    pub(crate) operation_to_reverse: ChangeKind,
-    pub(crate) restore_command: String,
-    /// For RENAME alone: where the file is now.
-    pub(crate) new_path: Option<RelPath>,
-    /// SHA-256 of the file after the plan; null for DELETE alone. What differs has changed since.
-    pub(crate) result_hash: Option<String>,
-    /// Permission bits: `0644`.
-    pub(crate) original_mode: Option<String>,
-    pub(crate) original_modified: Option<At>,
-    pub(crate) actions: Vec<ActionId>,
+#[derive(Debug)]
+pub(crate) struct Point<'a> {
+    pub(crate) change: &'a Change,
+    pub(crate) kind: ChangeKind,
     /// Checkpoints that must be restored before this one: later changes in the same place, and changes by
     /// actions that waited for this one's.
     pub(crate) depends_on: Vec<Uuid>,
-    pub(crate) undone_at: Option<At>,
+    pub(crate) undone_at: Option<&'a At>,
 }
 
-impl Point {
+impl Point<'_> {
+    pub(crate) fn id(&self) -> Uuid {
+        self.change.checkpoint
+    }
+
     /// Whether one action made both changes.
     pub(crate) fn is_half_of(&self, other: &Self) -> bool {
-        let mut actions = self.actions.iter();
-        actions.any(|action| other.actions.contains(action))
+        let mut actions = self.change.actions.iter();
+        actions.any(|action| other.change.actions.contains(action))
+    }
+
+    fn json(&self) -> Value {
+        let change = self.change;
+        let before = change.before.as_ref();
+        json!({
+            "checkpoint_id": self.id(),
+            // Where the file was, or, if there was none, is.
+            "file_path": change.path,
+            // From the root. This and the `original_…` are null for CREATE alone.
+            "backup_location": change.backup,
+            "original_hash": before.map(|before| &before.sha256),
+            "original_size": before.map(|before| before.facts.bytes),
+            "operation_to_reverse": self.kind,
+            "restore_command": Step::of(self).sentence(),
+            // For RENAME alone: where the file is now.
+            "new_path": change.new_path(),
+            // Of the file after the plan; null for DELETE alone. What differs has changed since.
+            "result_hash": change.after.as_ref().map(|after| &after.sha256),
+            "original_mode": before.map(|before| before.facts.octal()),
+            "original_modified": before.map(|before| before.facts.modified()),
+            "actions": change.actions,
+            "depends_on": self.depends_on,
+            "undone_at": self.undone_at,
+        })
     }
 }
 
-impl Manifest {
+impl<'a> Manifest<'a> {
+    /// The manifest of a plan that changes something. With the last checkpoint that is undone, it is used up (R-001-118,
+    /// R-001-119).
+    pub(crate) fn of(story: &'a Story) -> Option<Self> {
+        let (run, undo) = (&story.run, story.undo.as_ref()?);
+        let mut checkpoints = points(run, undo);
+        let mut last = None;
+        for (id, at) in story.put_back() {
+            if let Some(point) = checkpoints.iter_mut().find(|point| point.id() == id) {
+                point.undone_at.get_or_insert(at);
+                last = Some(at);
+            }
+        }
+        let is_executed = checkpoints.iter().all(|point| point.undone_at.is_some());
+        let executed_at = last.filter(|_| is_executed);
+        Some(Self {
+            run,
+            undo,
+            status: match (executed_at, story.has_expired) {
+                (Some(_), _) => ManifestStatus::Executed,
+                (None, true) => ManifestStatus::Expired,
+                (None, false) => ManifestStatus::Active,
+            },
+            checkpoints,
+            executed_at,
+        })
+    }
+
+    /// Every field of 001 §4.3 in its order, then ours.
+    pub(super) fn json(&self) -> Value {
+        let (points, undo) = (self.checkpoints.iter(), self.undo);
+        let mut manifest = json!({
+            "manifest_id": undo.id,
+            "plan_id": self.run.plan_id,
+            "created_at": undo.created,
+            "expires_at": undo.expires,
+            "status": self.status,
+            "checkpoints": points.clone().map(Point::json).collect::<Vec<_>>(),
+            "rollback_order": points.rev().map(Point::id).collect::<Vec<_>>(),
+            "auto_rollback_script": self.run.file(SCRIPT),
+            "notes": manual(self),
+            "task_id": self.run.task_id,
+            // The outermost first.
+            "created_directories": undo.directories().collect::<Vec<_>>(),
+            "executed_at": self.executed_at,
+        });
+        if let (None, Some(fields)) = (&undo.expires, manifest.as_object_mut()) {
+            fields.shift_remove("expires_at");
+        }
+        manifest
+    }
+
     /// Whether it can be used now; `Err`, here and below: why not.
     pub(crate) fn usable(&self, now: Timestamp) -> Result<(), String> {
-        let text = |at: &'_ Option<At>| {
-            at.as_ref()
-                .map_or("an unknown time".to_owned(), |at| at.text().to_owned())
-        };
+        let text =
+            |at: Option<&At>| at.map_or("an unknown time".to_owned(), |at| at.text().to_owned());
         match self.status {
             ManifestStatus::Active if !self.is_over(now) => Ok(()),
             ManifestStatus::Executed => Err(format!(
                 "it was used up at {}: every checkpoint is restored",
-                text(&self.executed_at)
+                text(self.executed_at)
             )),
             ManifestStatus::Expired | ManifestStatus::Active => Err(format!(
                 "it expired at {}; if `backups/` still contains files, they can be restored by hand, as its notes say",
-                text(&self.expires_at)
+                text(self.undo.expires.as_ref())
             )),
         }
     }
 
-    /// The checkpoints, the last change first.
-    pub(crate) fn in_rollback_order(&self) -> impl Iterator<Item = &Point> {
-        let by_id: HashMap<Uuid, &Point> = self
-            .checkpoints
-            .iter()
-            .map(|point| (point.checkpoint_id, point))
-            .collect();
-        let order = self.rollback_order.iter();
-        order.filter_map(move |id| by_id.get(id).copied())
-    }
-
-    /// What to restore, in order: these checkpoints and all that rest on them, or everything if none is
+    /// What to restore, the last change first: these checkpoints and all that rest on them, or everything if none is
     /// named (R-001-109, R-001-110). Two checkpoints of one action belong together: a plan that renames a file and
     /// changes it has one for each path.
-    pub(crate) fn to_restore(&self, named: &[String]) -> Result<Vec<&Point>, String> {
-        let mut todo = Vec::new();
-        for name in named {
-            let fits = |point: &&Point| point.checkpoint_id.to_string() == *name;
-            let found = self.checkpoints.iter().find(fits);
-            todo.push(found.ok_or_else(|| self.unknown(name))?);
-        }
+    pub(crate) fn to_restore(&self, named: &[String]) -> Result<Vec<&Point<'a>>, String> {
+        let all = self.checkpoints.iter();
+        let found = |name: &String| {
+            let mut all = all.clone();
+            let found = all.find(|point| point.id().to_string() == *name);
+            found.ok_or_else(|| self.unknown(name))
+        };
+        let mut todo: Vec<&Point<'_>> = named.iter().map(found).collect::<Result<_, _>>()?;
         if named.is_empty() {
-            todo.extend(&self.checkpoints);
+            todo.extend(all.clone());
         }
         let mut wanted = HashSet::new();
         while let Some(point) = todo.pop() {
-            if wanted.insert(point.checkpoint_id) {
-                let resting = |other: &&Point| {
-                    point.depends_on.contains(&other.checkpoint_id) || point.is_half_of(other)
+            if wanted.insert(point.id()) {
+                let resting = |other: &&Point<'_>| {
+                    point.depends_on.contains(&other.id()) || point.is_half_of(other)
                 };
-                todo.extend(self.checkpoints.iter().filter(resting));
+                todo.extend(all.clone().filter(resting));
             }
         }
-        Ok(self
-            .in_rollback_order()
-            .filter(|point| wanted.contains(&point.checkpoint_id))
-            .collect())
+        let wanted = all.rev().filter(|point| wanted.contains(&point.id()));
+        Ok(wanted.collect())
     }
 
     fn unknown(&self, name: &str) -> String {
-        let known: Vec<String> = self
-            .checkpoints
-            .iter()
-            .map(|point| format!("{} ({})", point.checkpoint_id, point.file_path))
-            .collect();
+        let known = self.checkpoints.iter();
+        let known = known.map(|point| format!("{} ({})", point.id(), point.change.path));
+        let known: Vec<String> = known.collect();
         format!("it has no checkpoint `{name}`; it has {}", known.join(", "))
     }
 
     /// Whether the time is over for which the backups are kept.
     pub(crate) fn is_over(&self, now: Timestamp) -> bool {
-        let expires = self.expires_at.as_ref();
+        let expires = self.undo.expires.as_ref();
         expires.is_some_and(|at| at.timestamp() <= now)
     }
 }
 
-impl Manifest {
-    /// The manifest of a plan with these changes. With the last checkpoint that is `undone`, it is used up (R-001-118,
-    /// R-001-119).
-    pub(crate) fn of<'u>(
-        run: &Run,
-        undo: &Undo,
-        undone: impl Iterator<Item = &'u (Uuid, At)>,
-        has_expired: bool,
-    ) -> Self {
-        let script = run.file(SCRIPT);
-        let mut checkpoints = points(run, undo);
-        let mut last = None;
-        for (id, at) in undone {
-            let mut points = checkpoints.iter_mut();
-            if let Some(point) = points.find(|point| point.checkpoint_id == *id) {
-                point.undone_at.get_or_insert_with(|| at.clone());
-                last = Some(at.clone());
-            }
-        }
-        let is_executed = checkpoints.iter().all(|point| point.undone_at.is_some());
-        let mut manifest = Self {
-            id: undo.id,
-            plan_id: run.plan_id.clone(),
-            created_at: undo.created.clone(),
-            expires_at: undo.expires.clone(),
-            status: match (is_executed && last.is_some(), has_expired) {
-                (true, _) => ManifestStatus::Executed,
-                (false, true) => ManifestStatus::Expired,
-                (false, false) => ManifestStatus::Active,
-            },
-            rollback_order: checkpoints
-                .iter()
-                .rev()
-                .map(|it| it.checkpoint_id)
-                .collect(),
-            checkpoints,
-            // A path with a name added is a path.
-            auto_rollback_script: RelPath::parse(&script).unwrap_or_else(|_| run.directory.clone()),
-            notes: String::new(),
-            task_id: run.task_id.clone(),
-            created_directories: undo.directories().cloned().collect(),
-            executed_at: last.filter(|_| is_executed),
-        };
-        manifest.notes = manual(&manifest);
-        manifest
-    }
-}
-
-impl Point {
-    fn of(change: &Change, depends_on: Vec<Uuid>) -> Option<Self> {
-        let before = change.before.as_ref();
-        let mut point = Self {
-            checkpoint_id: change.checkpoint,
-            file_path: change.path.clone(),
-            backup_location: change.backup.clone(),
-            original_hash: before.map(|before| before.sha256.clone()),
-            original_size: before.map(|before| before.facts.bytes),
-            operation_to_reverse: change.reported()?,
-            restore_command: String::new(),
-            new_path: change.new_path().cloned(),
-            result_hash: change.after.as_ref().map(|after| after.sha256.clone()),
-            original_mode: before.map(|before| before.facts.octal()),
-            original_modified: before.map(|before| before.facts.modified()),
-            actions: change.actions.clone(),
-            depends_on,
-            undone_at: None,
-        };
-        point.restore_command = Step::of(&point).sentence();
-        Some(point)
-    }
-}
-
 /// The checkpoints, each with those that must be restored before it.
-fn points(run: &Run, undo: &Undo) -> Vec<Point> {
+fn points<'a>(run: &'a Run, undo: &'a Undo) -> Vec<Point<'a>> {
     let waiting = dependants(&run.actions);
     let mut places = BTreeMap::<&str, Vec<usize>>::new();
     let mut changed_by = HashMap::<&ActionId, Vec<usize>>::new();
@@ -252,34 +219,25 @@ fn points(run: &Run, undo: &Undo) -> Vec<Point> {
             changed_by.entry(action).or_default().push(at);
         }
     }
+    let changed_by = |action: &ActionId| changed_by.get(action).into_iter().flatten().copied();
     let each = changes.iter().enumerate();
     each.filter_map(|(at, change)| {
-        let beside = change
-            .places()
-            .flat_map(|path| sharing(&places, path))
-            .filter(|other| *other > at);
-        let after = change.actions.iter().flat_map(|action| {
-            let waiting = waiting.get(action).into_iter().flatten();
-            waiting
-                .filter_map(|action| changed_by.get(*action))
-                .flatten()
-                .copied()
-        });
+        let actions = change.actions.iter();
         // Changes that name a common action are restored together, the later one first.
-        let halves = change
-            .actions
-            .iter()
-            .filter_map(|action| changed_by.get(action));
-        let halves: BTreeSet<usize> = halves.flatten().copied().collect();
-        let after = after.filter(|other| !halves.contains(other));
-        let beside = beside.chain(halves.iter().copied().filter(|other| *other > at));
-        let others: BTreeSet<usize> = beside.chain(after).filter(|other| *other != at).collect();
-        let depends_on = others
-            .into_iter()
-            .filter_map(|other| changes.get(other))
-            .map(|other| other.checkpoint)
-            .collect();
-        Point::of(change, depends_on)
+        let halves: BTreeSet<usize> = actions.clone().flat_map(changed_by).collect();
+        let beside = change.places().flat_map(|path| sharing(&places, path));
+        let beside = beside.chain(halves.iter().copied()).filter(|it| *it > at);
+        let waiting = actions.filter_map(|action| waiting.get(action)).flatten();
+        let after = waiting.flat_map(|action| changed_by(action));
+        let after = after.filter(|it| !halves.contains(it));
+        let others: BTreeSet<usize> = beside.chain(after).collect();
+        let others = others.into_iter().filter_map(|it| changes.get(it));
+        Some(Point {
+            change,
+            kind: change.reported()?,
+            depends_on: others.map(|other| other.checkpoint).collect(),
+            undone_at: None,
+        })
     })
     .collect()
 }

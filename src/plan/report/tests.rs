@@ -252,6 +252,8 @@ fn story() -> Story {
             durability: Durability::Confirmed,
             ..Story::begun(run(), Jail::Enforced).end
         },
+        undone: Vec::new(),
+        has_expired: false,
     }
 }
 
@@ -268,23 +270,24 @@ fn failing() -> Story {
 }
 
 /// The reports of a story.
-struct Reports {
+struct Reports<'a> {
     execution: Value,
     change_log: Value,
-    manifest: Option<Manifest>,
+    manifest: Option<Manifest<'a>>,
 }
 
-fn told(story: &Story) -> Reports {
+fn told(story: &Story) -> Reports<'_> {
     let (execution, change_log) = execution(story, &mut counting());
-    let manifest = story.undo.as_ref().map(|undo| {
-        let taken_back = taken_back(story, undo);
-        Manifest::of(&story.run, undo, taken_back.undone.iter(), false)
-    });
     Reports {
         execution,
         change_log,
-        manifest,
+        manifest: Manifest::of(story),
     }
+}
+
+/// The manifest of a story, which stays for the test.
+fn manifest_of(story: Story) -> Manifest<'static> {
+    Manifest::of(Box::leak(Box::new(story))).unwrap()
 }
 
 fn trouble(fault: Fault) -> Trouble {

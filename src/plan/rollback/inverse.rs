@@ -2,8 +2,6 @@
 
 use std::iter;
 
-use uuid::Uuid;
-
 use crate::{
     plan::{
         Desk,
@@ -34,21 +32,21 @@ pub(super) enum Standing {
 pub(super) fn standing(change: &Change, root: &Root) -> Result<Standing, Failure> {
     let (path, result) = (&change.path, change.result_path());
     let here = original(root, result)?;
-    let there = match change.new_path() {
-        Some(_) => original(root, path)?,
-        None => None,
-    };
     let is = |now: &Option<Original>, then: &Option<Version>| match (now, then) {
-        (None, None) => true,
         (Some(now), Some(then)) => is_version(now, then),
-        _ => false,
+        (now, then) => now.is_none() && then.is_none(),
     };
-    let is_renamed = change.new_path().is_some();
+    let (there, is_before) = if change.new_path().is_some() {
+        let there = original(root, path)?;
+        let is_before = is(&there, &change.before) && here.is_none();
+        (there, is_before)
+    } else {
+        (None, is(&here, &change.before))
+    };
     if is(&here, &change.after) && there.is_none() {
         return Ok(Standing::AsAfter(here.map(Box::new)));
     }
-    let before = if is_renamed { &there } else { &here };
-    if is(before, &change.before) && (!is_renamed || here.is_none()) {
+    if is_before {
         return Ok(Standing::AsBefore);
     }
     let what = match (&here, &change.after) {
@@ -65,8 +63,8 @@ pub(super) fn standing(change: &Change, root: &Root) -> Result<Standing, Failure
 
 /// Content, permissions, owner and extended attributes.
 fn is_version(now: &Original, then: &Version) -> bool {
-    let known = |version: &Version| (version.sha256.clone(), version.attributes.clone());
-    now.version.facts.kind == then.facts.kind && known(&now.version) == known(then)
+    let known = |it: &Version| (it.facts.kind, it.sha256.clone(), it.attributes.clone());
+    known(&now.version) == known(then)
 }
 
 fn original(root: &Root, path: &RelPath) -> Result<Option<Original>, Failure> {
@@ -86,7 +84,7 @@ fn original(root: &Root, path: &RelPath) -> Result<Option<Original>, Failure> {
 }
 
 pub(super) struct Inverse<'a> {
-    change: &'a Change,
+    pub(super) change: &'a Change,
     /// The file as it is now; `None` if the plan deleted it.
     now: Option<Box<Original>>,
     /// The original; `None` if the plan created or renamed the file.
@@ -152,15 +150,6 @@ impl<'a> Inverse<'a> {
         })
     }
 
-    /// The action of the rollback that makes this change.
-    pub(super) fn action(&self) -> ActionId {
-        action(self.change)
-    }
-
-    pub(super) fn checkpoint(&self) -> Uuid {
-        self.change.checkpoint
-    }
-
     pub(super) fn stage(&self, sink: &mut dyn Sink) -> Result<(), FileError> {
         for dir in &self.missing {
             sink.dir(dir, self.mount, &self.inherited)?;
@@ -217,7 +206,7 @@ impl<'a> Inverse<'a> {
         };
         let now = At::from(&desk.host.now());
         Verdict {
-            action: self.action(),
+            action: action(self.change),
             action_type: Some(action_type),
             target: Some(path.to_string()),
             began: now.clone(),
@@ -227,6 +216,7 @@ impl<'a> Inverse<'a> {
     }
 }
 
-fn action(change: &Change) -> ActionId {
+/// The action of the rollback that takes a change back.
+pub(super) fn action(change: &Change) -> ActionId {
     ActionId(change.checkpoint.to_string())
 }

@@ -50,11 +50,7 @@ impl<'a> Overlay<'a> {
     }
 
     fn make_dirs(&mut self, path: &RelPath, sink: &mut dyn Sink) -> Result<(), FileError> {
-        let is_kept = self
-            .files
-            .get(path)
-            .is_some_and(|entry| entry.now.is_some());
-        if !is_kept || there(self.view.parent(path))?.is_some() {
+        if self.now(path).is_none() || there(self.view.parent(path))?.is_some() {
             return Ok(());
         }
         for dir in path.ancestors() {
@@ -94,21 +90,13 @@ impl<'a> Overlay<'a> {
                 if same {
                     return Ok(None);
                 }
-                if let Some(to) = &now.link {
-                    return Ok(Some(Planned {
-                        actions: &entry.actions,
-                        path,
-                        before,
-                        after: After::Linked { to },
-                        link: None,
-                        mount: self.mount_of(path)?,
-                    }));
-                }
-                let attributes = self.attributes(path, now)?;
-                After::Written {
-                    bytes,
-                    attributes,
-                    query: now.query.as_deref(),
+                match &now.link {
+                    Some(to) => After::Linked { to },
+                    None => After::Written {
+                        bytes,
+                        attributes: self.attributes(path, now)?,
+                        query: now.query.as_deref(),
+                    },
                 }
             }
         };
@@ -142,13 +130,9 @@ impl<'a> Overlay<'a> {
         let before = from.before.as_ref().filter(|_| from.now.is_none())?;
         let moved = |entry: &Entry<'_>| {
             let now = entry.now.as_ref().filter(|_| entry.before.is_none());
+            let now = now.filter(|now| now.origin.as_ref() == Some(origin));
             now.is_some_and(|now| {
-                now.origin.as_ref() == Some(origin)
-                    && now.keeps_mode(before)
-                    && now
-                        .bytes
-                        .as_ref()
-                        .is_none_or(|bytes| *bytes == before.bytes)
+                now.keeps_mode(before) && now.content(&before.bytes) == before.bytes
             })
         };
         let mut files = self.files.iter();
@@ -158,17 +142,12 @@ impl<'a> Overlay<'a> {
     /// The attributes of the new file: those of the file that it comes from or replaces, with the permissions that
     /// the plan names.
     fn attributes(&self, path: &RelPath, now: &Now<'a>) -> Result<Attributes, FileError> {
-        let origin = self
-            .files
-            .get(now.origin.as_ref().unwrap_or(path))
-            .and_then(|entry| entry.before.as_ref());
-        match (origin, self.plan.instructions.permissions) {
+        let before = self.before(now.origin.as_ref().unwrap_or(path));
+        match (before, self.plan.instructions.permissions) {
             (Some(before), Permissions::Preserve) => {
                 Ok(before.attributes.clone().with_mode(now.mode))
             }
-            (Some(_), Permissions::Fresh) | (None, _) => {
-                Ok(self.inherited(path)?.of_a_file(now.mode))
-            }
+            _ => Ok(self.inherited(path)?.of_a_file(now.mode)),
         }
     }
 
@@ -178,18 +157,17 @@ impl<'a> Overlay<'a> {
         let executable = |mode: u32| mode & 0o111 != 0;
         let (path, came_from, mode) = match &change.after {
             After::Written { attributes, .. } => {
-                let now = self.files.get(change.path).and_then(|it| it.now.as_ref());
-                let origin = now.and_then(|now| now.origin.as_ref());
+                let origin = self.now(change.path).and_then(|now| now.origin.as_ref());
                 (change.path, origin.unwrap_or(change.path), attributes.mode)
             }
             After::Renamed { to } => (*to, change.path, None),
             After::Deleted | After::Linked { .. } => return Ok(()),
         };
-        let origin = self.files.get(came_from);
-        let before = origin.and_then(|origin| origin.before.as_ref());
-        let had = before.map(|before| before.version.facts.mode);
+        let had = self
+            .before(came_from)
+            .map(|before| before.version.facts.mode);
         let limits = &self.plan.limits;
-        let new = origin.and_then(|origin| origin.now.as_ref());
+        let new = self.now(came_from);
         let new = new.filter(|new| new.origin.is_none() && new.mode.is_none_or(executable));
         let kept = had.is_some_and(executable)
             && (path == came_from || new.is_none() && limits.protected.counts(came_from));

@@ -3,22 +3,28 @@
 
 use std::fmt::Write;
 
-use crate::{plan::model::ChangeKind, task::RelPath};
+use crate::{
+    plan::{
+        change::{Change, Version},
+        model::ChangeKind,
+    },
+    task::RelPath,
+};
 
 use super::{Manifest, Point};
 
 /// The script. It finds its report directory by itself, so the tree may have been moved. oneact never
 /// needs it; the mode is the writer's to set.
-pub(crate) fn script(manifest: &Manifest) -> String {
+pub(crate) fn script(manifest: &Manifest<'_>) -> String {
     // The report directory lies below the root; the script goes up as far.
-    let up = "/..".repeat(manifest.auto_rollback_script.ancestors().count());
+    let up = "/..".repeat(manifest.run.directory.ancestors().count() + 1);
     let mut text = format!(
         "#!/bin/sh\n\
          # Undoes plan {} (manifest {}): puts back every file as it was.\n\
          # Arguments are passed on: --checkpoint ID undoes one change and the changes that depend on it.\n\
          #\n",
-        manifest.plan_id.escape_debug(),
-        manifest.id
+        manifest.run.plan_id.escape_debug(),
+        manifest.undo.id
     );
     // Writing to a String cannot fail.
     for line in manual(manifest).lines() {
@@ -36,29 +42,27 @@ pub(crate) fn script(manifest: &Manifest) -> String {
 }
 
 /// How to restore everything by hand: what the manifest's `notes` say.
-pub(super) fn manual(manifest: &Manifest) -> String {
+pub(in crate::plan::report) fn manual(manifest: &Manifest<'_>) -> String {
     let mut text = String::from(
         "By hand, without oneact: go to the root (the directory that contains agent_outputs) and do these \
          steps in this order. Before a step, check that the file is still as the plan left it. If it is \
          not, somebody has changed it since: make a copy of it first.\n",
     );
-    let mut number = 0;
-    for point in manifest.in_rollback_order() {
+    let steps = manifest.checkpoints.iter().rev().map(|point| {
         let step = Step::of(point);
-        number += 1;
-        let _ = writeln!(
-            text,
-            "{number}. {}\n   before: {}\n   do: {}\n   after: {}",
+        format!(
+            "{}\n   before: {}\n   do: {}\n   after: {}",
             step.what, step.before, step.command, step.after
-        );
-    }
-    for directory in manifest.created_directories.iter().rev() {
-        number += 1;
-        let _ = writeln!(
-            text,
-            "{number}. Remove a directory that the plan created, if it is empty.\n   do: rmdir -- {}",
+        )
+    });
+    let directories = manifest.undo.directories().rev().map(|directory| {
+        format!(
+            "Remove a directory that the plan created, if it is empty.\n   do: rmdir -- {}",
             quoted(directory)
-        );
+        )
+    });
+    for (number, step) in (1..).zip(steps.chain(directories)) {
+        let _ = writeln!(text, "{number}. {step}");
     }
     text
 }
@@ -72,19 +76,21 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    pub(crate) fn of(point: &Point) -> Self {
-        let path = &point.file_path;
-        let here = point.new_path.as_ref().unwrap_or(path);
+    pub(crate) fn of(point: &Point<'_>) -> Self {
+        let change = point.change;
+        let (path, here) = (&change.path, change.result_path());
         let (old, now) = (quoted(path), quoted(here));
-        let copied = copied(point);
-        let (what, command) = match point.operation_to_reverse {
+        let hash = |version: &Option<Version>| version.as_ref().map(|it| it.sha256.clone());
+        let (original, result) = (hash(&change.before), hash(&change.after));
+        let copied = copied(change);
+        let (what, command) = match point.kind {
             ChangeKind::Create => (
                 format!("Remove {old}, which the plan created."),
                 format!("rm -- {old}"),
             ),
             ChangeKind::Modify => (format!("Put the original of {old} back."), copied),
             ChangeKind::Delete => (format!("Put {old} back, which the plan deleted."), copied),
-            ChangeKind::Rename if point.original_hash == point.result_hash => (
+            ChangeKind::Rename if original == result => (
                 format!("Rename {now} back to {old}."),
                 format!("{}mv -n -- {now} {old}", directory(path)),
             ),
@@ -98,8 +104,8 @@ impl Step {
         Self {
             what,
             command,
-            before: holds(here, point.result_hash.as_deref()),
-            after: holds(path, point.original_hash.as_deref()),
+            before: holds(here, result.as_deref()),
+            after: holds(path, original.as_deref()),
         }
     }
 
@@ -121,18 +127,16 @@ fn holds(path: &RelPath, hash: Option<&str>) -> String {
 /// `cp -f` replaces a file that may not be written to; `-p` keeps times, owner and mode. `chmod` sets the mode once
 /// more, since the backup's may have been changed. It is left out for a mode with set-user-ID or set-group-ID bits,
 /// because `cp` alone knows whether owner and group were kept: if not, it gives the file no such bits.
-fn copied(point: &Point) -> String {
-    let Some(backup) = &point.backup_location else {
+fn copied(change: &Change) -> String {
+    let (Some(backup), Some(before)) = (&change.backup, &change.before) else {
         return "true".to_owned();
     };
-    let (backup, path) = (quoted(backup), &point.file_path);
-    let name = quoted(path);
-    let mode = point.original_mode.as_deref();
-    let mode = mode.and_then(|digits| u32::from_str_radix(digits, 8).ok());
+    let (backup, path) = (quoted(backup), &change.path);
+    let (name, mode) = (quoted(path), before.facts.mode);
     let copy = format!("{}cp -pf -- {backup} {name}", directory(path));
-    match mode.filter(|mode| mode & 0o6000 == 0) {
-        Some(mode) => format!("{copy} && chmod {mode:04o} -- {name}"),
-        None => copy,
+    match mode & 0o6000 {
+        0 => format!("{copy} && chmod {mode:04o} -- {name}"),
+        _ => copy,
     }
 }
 

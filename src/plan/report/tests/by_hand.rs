@@ -7,7 +7,10 @@ use std::{
     process::Command,
 };
 
-use super::{super::manifest::by_hand::Step, *};
+use super::{
+    super::manifest::by_hand::{self, Step},
+    *,
+};
 
 fn put(root: &Path, name: &str, text: &str, mode: u32) {
     let at = root.join(name);
@@ -69,7 +72,7 @@ fn sh(root: &Path, script: &str) {
 #[test]
 fn the_notes_suffice_to_restore_everything_by_hand_r_001_68() {
     let root = applied();
-    let notes = told(&story()).manifest.unwrap().notes;
+    let notes = by_hand::manual(&manifest_of(story()));
     let lines = || notes.lines().map(str::trim);
     let commands: Vec<&str> = lines()
         .filter_map(|line| line.strip_prefix("do: "))
@@ -109,7 +112,7 @@ fn a_renamed_file_that_was_changed_too_is_restored_from_its_backup() {
     put(root.path(), renamed.path, "kept, and more\n", 0o644);
     put(root.path(), &backup(&path("name.txt")), "kept\n", 0o600);
     story.undo.as_mut().unwrap().changes = vec![change(&renamed)];
-    let manifest = told(&story).manifest.unwrap();
+    let manifest = manifest_of(story);
     let step = Step::of(&manifest.checkpoints[0]);
     sh(root.path(), &step.command);
     assert_eq!(
@@ -128,7 +131,7 @@ fn a_restored_file_has_the_set_user_id_bits_of_its_backup_alone() {
         ..TOLD[1]
     };
     story.undo.as_mut().unwrap().changes = vec![change(&told_of)];
-    let manifest = told(&story).manifest.unwrap();
+    let manifest = manifest_of(story);
     for mode in [0o755, 0o6755] {
         let root = tempfile::tempdir().unwrap();
         put(root.path(), told_of.path, "new\n", 0o755);
@@ -142,7 +145,7 @@ fn a_restored_file_has_the_set_user_id_bits_of_its_backup_alone() {
 #[test]
 fn the_script_calls_oneact_with_its_own_directory_c_28() {
     let root = applied();
-    let script = script(&told(&story()).manifest.unwrap());
+    let script = script(&manifest_of(story()));
     put(root.path(), &run().file(SCRIPT), &script, 0o755);
     put(
         root.path(),
@@ -184,7 +187,7 @@ fn no_name_gets_out_of_the_comments_or_the_quotes() {
         ..TOLD[0]
     };
     story.undo.as_mut().unwrap().changes = vec![change(&odd)];
-    let manifest = told(&story).manifest.unwrap();
+    let manifest = manifest_of(story);
     let root = tempfile::tempdir().unwrap();
     put(root.path(), name, "new\n", 0o644);
     put(root.path(), "r/rollback.sh", &script(&manifest), 0o755);

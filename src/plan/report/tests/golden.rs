@@ -1,12 +1,11 @@
 //! One story with every kind of change, told by every report.
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::plan::record::Status;
 
-fn json_of(report: &impl Serialize) -> Value {
+fn json_of(report: &Value) -> Value {
     serde_json::from_slice(&bytes(report)).unwrap()
 }
 
@@ -136,7 +135,7 @@ fn the_change_log_has_every_field_of_001_4_2_r_001_53_to_59() {
 
 #[test]
 fn the_manifest_has_every_field_of_001_4_3_r_001_61_to_68() {
-    let manifest = json_of(&told(&story()).manifest.unwrap());
+    let manifest = json_of(&manifest_of(story()).json());
     let backup = "agent_outputs/reports/20260224-100000_t1/backups/src/a.txt.bak";
     let (before, after) = (sha("one\ntwo\n"), sha("one\n2\nthree\n"));
     let modified = json!({
@@ -274,7 +273,7 @@ fn a_failure_that_was_rolled_back_reads_as_001_12_2_r_001_181() {
         json_of(&reports.change_log)["rolled_back_at"],
         "2026-02-24T10:00:08.250+08:00"
     );
-    let manifest = json_of(&reports.manifest.unwrap());
+    let manifest = json_of(&reports.manifest.unwrap().json());
     assert_eq!(manifest["status"], "EXECUTED");
     assert_eq!(manifest["executed_at"], "2026-02-24T10:00:08.250+08:00");
 }
@@ -410,10 +409,11 @@ fn the_status_follows_from_what_happened_r_001_45() {
 
 #[test]
 fn where_nothing_was_to_be_changed_there_is_no_manifest() {
-    let reports = told(&Story {
+    let failed = Story {
         undo: None,
         ..failing()
-    });
+    };
+    let reports = told(&failed);
     assert!(reports.manifest.is_none());
     let report = json_of(&reports.execution);
     assert_eq!(report["rollback_manifest_id"], Value::Null);

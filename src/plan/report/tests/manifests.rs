@@ -2,23 +2,20 @@
 
 use super::*;
 
-fn manifest() -> Manifest {
-    told(&story()).manifest.unwrap()
+fn manifest() -> Manifest<'static> {
+    manifest_of(story())
 }
 
 /// The manifest after rollbacks.
-fn undone(undone: &[(Uuid, At)]) -> Manifest {
-    let story = story();
-    Manifest::of(
-        &story.run,
-        story.undo.as_ref().unwrap(),
-        undone.iter(),
-        false,
-    )
+fn undone(undone: &[(Uuid, At)]) -> Manifest<'static> {
+    manifest_of(Story {
+        undone: undone.to_vec(),
+        ..story()
+    })
 }
 
-fn ids(points: &[&Point]) -> Vec<Uuid> {
-    points.iter().map(|point| point.checkpoint_id).collect()
+fn ids(points: &[&Point<'_>]) -> Vec<Uuid> {
+    points.iter().map(|point| point.id()).collect()
 }
 
 #[test]
@@ -28,7 +25,7 @@ fn of_a_plan_that_is_stuck_what_was_put_back_is_noted() {
         at: at(8),
         left: vec![uuid(2)],
     };
-    let manifest = told(&whole).manifest.unwrap();
+    let manifest = manifest_of(whole);
     assert_eq!(manifest.status, ManifestStatus::Active, "one is left");
     let undone = manifest.checkpoints.iter();
     assert_eq!(undone.filter(|it| it.undone_at.is_some()).count(), 4);
@@ -37,9 +34,10 @@ fn of_a_plan_that_is_stuck_what_was_put_back_is_noted() {
 #[test]
 fn a_manifest_is_usable_until_it_is_used_up_or_has_expired() {
     let now = at(20).timestamp();
-    let mut manifest = manifest();
-    assert_eq!(manifest.usable(now), Ok(()));
-    manifest.expires_at = Some(at(20));
+    assert_eq!(manifest().usable(now), Ok(()));
+    let mut expiring = story();
+    expiring.undo.as_mut().unwrap().expires = Some(at(20));
+    let manifest = manifest_of(expiring);
     let expired = manifest.usable(now).unwrap_err();
     let says = "it expired at 2026-02-24T10:00:20.250+08:00; if `backups/` still contains files, ";
     assert!(expired.starts_with(says), "{expired}");
@@ -77,8 +75,8 @@ fn the_last_checkpoint_that_is_restored_uses_the_manifest_up_r_001_118() {
     let rest = [4, 2, 1].map(|n| (uuid(n), at(21)));
     let manifest = undone(&[some.as_slice(), &rest].concat());
     assert_eq!(manifest.status, ManifestStatus::Executed);
-    assert_eq!(manifest.executed_at, Some(at(21)), "R-001-119");
-    assert_eq!(manifest.checkpoints[4].undone_at, Some(at(20)));
+    assert_eq!(manifest.executed_at, Some(&at(21)), "R-001-119");
+    assert_eq!(manifest.checkpoints[4].undone_at, Some(&at(20)));
 }
 
 /// For each of these changes, the numbers of those that must be restored before it. Each has an action of its own.
@@ -100,7 +98,7 @@ fn resting(changes: &[(ChangeKind, Option<&str>, &str)]) -> Vec<Vec<u128>> {
         });
     let made: Vec<Change> = each.map(|told| change(&told)).collect();
     story.undo.as_mut().unwrap().changes = made;
-    let manifest = told(&story).manifest.unwrap();
+    let manifest = manifest_of(story);
     let number = |id: &Uuid| id.as_u128() & 0xff;
     let each = manifest.checkpoints.iter();
     each.map(|point| point.depends_on.iter().map(number).collect())
