@@ -28,4 +28,5 @@ pub mod record;
 mod servers;
 pub mod task;
 mod telemetry;
+mod tree;
 mod web;

@@ -17,12 +17,12 @@ use super::{
         Account, Folder, Mark, Origin, REPORTS, State, UNFINISHED, account, account_by_anybody,
         finished, mark_of, unfinished,
     },
-    files::{Root, innermost, joined, there},
     nothing_done, refused,
     report::{self, EXECUTION_REPORT},
     reported,
     told::{documents, story},
 };
+use crate::tree::{Root, innermost, joined, there};
 
 /// Whether plans can make their report directories and their notes below this root. Nothing is made.
 pub(crate) fn can_report(root: &Utf8Path) -> Result<(), Failure> {

@@ -17,16 +17,17 @@ use super::{
     change::Change,
     check::{self, Checked, Checker},
     engine::{Applied, Committed, Folder, Stage, UndoEnd, Undoing},
-    files::{Root, jailed},
     lock::{locked, stopped},
     model::{ActionId, OnFailure, Plan},
     preview::{Foresight, not_undone},
     read,
-    record::{ActionEnd, Durability, Foreseen, Jail, PreviewHash, Undo, Verdict},
+    record::{ActionEnd, Durability, Foreseen, PreviewHash, Undo, Verdict},
     recover::settle_others,
     refused, report,
     unread::unread,
 };
+use crate::tree::Jail;
+use crate::tree::{Root, jailed};
 
 use in_parts::Bound;
 pub(super) use staging::{Staging, begun};

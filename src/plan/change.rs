@@ -5,10 +5,8 @@ use uuid::Uuid;
 
 use crate::task::RelPath;
 
-use super::{
-    files::Facts,
-    model::{ActionId, ChangeKind},
-};
+use super::model::{ActionId, ChangeKind};
+use crate::tree::Facts;
 
 /// What a plan does to one name: enough to tell from the disk alone whether it was done, to take it back, and to report it.
 /// It is made by one rename. Its slot is a name of ours beside the tree: before the change it holds what is to come, after it

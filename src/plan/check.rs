@@ -14,13 +14,13 @@ use crate::{
 };
 
 use super::{
-    files::{FileError, Inherited, Root, View},
     model::{Action, ActionId, OnError, OnFailure, Operation, Plan},
     parts::{Part, Unknown, parts},
     pipeline,
     planned::Planned,
     record::{ActionEnd, Verdict, uuid_v4},
 };
+use crate::tree::{FileError, Inherited, Root, View};
 
 use overlay::{Failed, Overlay};
 use places::{Place, Places, SqlPlaces, places};

@@ -11,7 +11,8 @@ use similar::{ChangeTag, TextDiff, udiff::UnifiedHunkHeader};
 
 use crate::task::{CUT, Hiding, RelPath};
 
-use super::{change::DiffSummary, files::LINK_MODE, hash::hash};
+use super::{change::DiffSummary, hash::hash};
+use crate::tree::LINK_MODE;
 
 pub(crate) use lines::{Difference, Line as DiffLine, Word, lines};
 

@@ -11,12 +11,12 @@ use super::{
     change::{Change, DiffSummary, Version},
     diff::{Difference, Pair, Side, lines},
     engine::{Folder, Origin, account},
-    files::{FileError, Kind, Root, there},
     hash::{hash, hash_of_link},
     model::ChangeKind,
     report::{Manifest, ManifestStatus, Point},
     told::so_far,
 };
+use crate::tree::{FileError, Kind, Root, there};
 
 /// The largest file that is compared, in bytes.
 const LARGEST: u64 = 256 * 1024;

@@ -15,7 +15,8 @@ use crate::{
     task::{ActionType, Bounds, Failure, Fault, RelPath, few},
 };
 
-use super::{files::Root, hash::hash, limits::Limits, protected::Kept};
+use super::{hash::hash, limits::Limits, protected::Kept};
+use crate::tree::Root;
 
 /// The most problems that a message names.
 const TOLD: usize = 20;

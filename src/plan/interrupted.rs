@@ -9,15 +9,16 @@ use super::{
     at::At,
     change::of_files,
     engine::{Account, Conflict, Doubt, End, Folder, PipelineNote, REPORTS, UndoEnd, account},
-    files::{Anonymous, Root},
     model::ActionId,
     pipeline,
     record::{
-        ActionEnd, Ending, Jail, PipelineRun, PipelineStatus, Rollback, Run, Story, Trouble,
-        Verdict, uuid_v4,
+        ActionEnd, Ending, PipelineRun, PipelineStatus, Rollback, Run, Story, Trouble, Verdict,
+        uuid_v4,
     },
     report,
 };
+use crate::tree::Jail;
+use crate::tree::{Anonymous, Root};
 
 /// How a plan ended whose run was interrupted: what its actions had come to is not known.
 pub(super) fn ending(

@@ -4,7 +4,8 @@ use std::{thread, time::Duration};
 
 use crate::task::{Failure, Fault};
 
-use super::{Desk, files::Root};
+use super::Desk;
+use crate::tree::Root;
 
 const POLL: Duration = Duration::from_millis(2);
 

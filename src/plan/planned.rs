@@ -4,10 +4,10 @@ use crate::task::RelPath;
 
 use super::{
     change::Version,
-    files::{Attributes, Dir, Facts, FileError, Kind},
     hash::{hash, hash_of_link},
     model::{ActionId, ChangeKind},
 };
+use crate::tree::{Attributes, Dir, Facts, FileError, Kind};
 
 /// A change of a file that is only planned.
 pub(crate) struct Planned<'a> {

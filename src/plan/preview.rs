@@ -13,7 +13,6 @@ use super::{
     Desk,
     check::{self, Checker, Sink},
     diff::{self, Pair, Reader, Side},
-    files::{FileError, Inherited, LINK_MODE, Root},
     hash::{hash, hash_of_link},
     limits::Limits,
     lock::stopped,
@@ -25,6 +24,7 @@ use super::{
     refused,
     unread::unread,
 };
+use crate::tree::{FileError, Inherited, LINK_MODE, Root};
 
 /// The two contents of a change, to be compared.
 pub(super) fn pair<'a>(planned: &Planned<'a>) -> Pair<'a> {

@@ -12,6 +12,8 @@ use crate::task::{
     ActionType, Failure, Fault, Pipeline, RelPath, Repeatable, canonical, hexadecimal,
 };
 
+use crate::tree::{Jail, Weakness};
+
 use super::{
     at::At,
     change::{Change, Kind},
@@ -323,19 +325,6 @@ pub(crate) enum ActionEnd {
     Skipped(String),
 }
 
-/// Why a change by another program at the moment of the exchange may be lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum Weakness {
-    #[serde(
-        rename = "a file had another size, time or inode number than before, and the same content"
-    )]
-    ContentCompared,
-    #[serde(rename = "the file system cannot rename a file without replacing another one")]
-    NoReplace,
-    #[serde(rename = "the file system cannot exchange two names")]
-    NoExchange,
-}
-
 /// Whether the changes of the plan are certainly on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -344,16 +333,6 @@ pub(crate) enum Durability {
     Confirmed,
     /// Made, but the disk did not confirm it.
     Unconfirmed,
-}
-
-/// Whether the kernel prevented writes outside the root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Jail {
-    /// Landlock was on.
-    Enforced,
-    /// This kernel has no Landlock.
-    Unavailable,
 }
 
 /// `1 file`, `2 files`.

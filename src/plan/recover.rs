@@ -10,12 +10,12 @@ use super::{
         self, Account, Ask, End, Event, Folder, Journal, Origin, Recovery, State, account,
         finished, is_undone,
     },
-    files::{FileError, Root},
     interrupted::{ending, sentence},
     limits::PLAN_TIMEOUT,
     lock::{locked, stopped},
     told::documents,
 };
+use crate::tree::{FileError, Root};
 
 /// How many threads sync files if no plan says how many.
 const THREADS: usize = 4;

@@ -25,17 +25,18 @@ use super::{
     engine::{
         Account, Event, Folder, Journal, Origin, State, account, account_by_anybody, displaced,
     },
-    files::{FileError, Root},
     limits::Limits,
     lock::{locked, stopped},
     nothing_done,
     preview::Foresight,
-    record::{Jail, PreviewHash, Story},
+    record::{PreviewHash, Story},
     recover::settle_others,
     refused,
     report::{Manifest, Point},
     told::{documents, so_far},
 };
+use crate::tree::Jail;
+use crate::tree::{FileError, Root};
 
 use inverse::{Inverse, Standing, action, standing};
 

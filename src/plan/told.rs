@@ -2,9 +2,10 @@
 
 use super::{
     engine::{Account, State},
-    record::{Jail, Story},
+    record::Story,
     report::{self, Documents},
 };
+use crate::tree::Jail;
 
 /// The story that a journal tells, also of a plan that has not ended.
 pub(super) fn so_far(account: &Account) -> Option<Story> {

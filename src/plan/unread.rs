@@ -7,9 +7,10 @@ use super::{
     at::At,
     engine::REPORTS,
     read::{Named, PlanError},
-    record::{ActionEnd, Jail, Story, Trouble, Verdict, uuid_v4},
+    record::{ActionEnd, Story, Trouble, Verdict, uuid_v4},
     refused, report,
 };
+use crate::tree::Jail;
 
 /// The outcome of a plan that could not be read. Nothing was written, not even a report.
 pub(crate) fn unread(error: &PlanError, desk: Desk<'_>) -> Outcome {

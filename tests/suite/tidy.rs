@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 
 /// Room → the rooms it may `use crate::` from.
-const EDGES: [(&str, &[&str]); 24] = [
+const EDGES: [(&str, &[&str]); 25] = [
     (
         "cli",
         &[
@@ -74,7 +74,8 @@ const EDGES: [(&str, &[&str]); 24] = [
     ),
     ("ledger", &["evidence", "host", "task"]),
     ("evidence", &["ledger", "host", "task"]),
-    ("plan", &["edit", "host", "task"]),
+    ("plan", &["edit", "tree", "host", "task"]),
+    ("tree", &["host", "task"]),
     ("edit", &["task"]),
     ("mcp", &["web", "host", "task"]),
     ("assets", &["catalog", "web", "task", "host"]),

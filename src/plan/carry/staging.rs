@@ -9,12 +9,12 @@ use crate::{
         check::Sink,
         diff,
         engine::Stage,
-        files::{FileError, Inherited},
         planned::Planned,
         preview::{foreseen, pair},
         record::{Foreseen, Undo, uuid_v4},
     },
     task::RelPath,
+    tree::{FileError, Inherited},
 };
 
 /// How long backups are kept before `oneact recover` may remove them.

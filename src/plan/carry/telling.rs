@@ -10,18 +10,18 @@ use crate::{
         change::Change,
         check::Checked,
         engine::{Conflict, Folder, Mark, Stage, UndoEnd},
-        files::{FileError, Root, joined},
         graph,
         model::{Action, Plan},
         record::{
-            ActionEnd, Ending, Jail, PipelineRun, PipelineStatus, Rollback, Run, Status, Story,
-            Trouble, Verdict, counted, uuid_v4,
+            ActionEnd, Ending, PipelineRun, PipelineStatus, Rollback, Run, Status, Story, Trouble,
+            Verdict, counted, uuid_v4,
         },
         refusal,
         report::{self, MANIFEST, SCRIPT},
         reported,
     },
     task::{Effect, Failure, Fault, Outcome, Phase, RelPath, Sanction, State},
+    tree::{FileError, Jail, Root, joined},
 };
 
 /// The facts about one plan that its reports need, as they become known.

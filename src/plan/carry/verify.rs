@@ -13,11 +13,11 @@ use crate::{
     plan::{
         change::{Change, Kind},
         engine::{is_result, same_content},
-        files::{Root, View},
         hash::hash,
         model::{ActionId, Broken, Condition, Hashes, Plan, Rule},
     },
     task::{Failure, Fault, RelPath},
+    tree::{Root, View},
 };
 
 /// How often a running schema check asks whether the plan has to stop.

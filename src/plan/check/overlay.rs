@@ -13,11 +13,11 @@ use crate::{
     edit,
     host::{Host, RangeLock},
     plan::{
-        files::{Dir, Facts, FileError, Kind, Located, View, innermost, there},
         model::{Action, ActionId, Links, ModeChange, Operation, Plan},
         planned::Original,
     },
     task::{Failure, Fault, RelPath},
+    tree::{Dir, Facts, FileError, Kind, Located, View, innermost, there},
 };
 
 use super::{Place, places::outside};

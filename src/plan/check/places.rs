@@ -3,11 +3,9 @@
 use rustix::io::Errno;
 
 use crate::{
-    plan::{
-        files::{FileError, Located, View},
-        model::{Access, Action, Links, Operation, Plan},
-    },
+    plan::model::{Access, Action, Links, Operation, Plan},
     task::{Failure, Fault, RelPath},
+    tree::{FileError, Located, View},
 };
 
 /// Where an action's paths really lead.

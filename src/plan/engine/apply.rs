@@ -3,12 +3,9 @@
 use rustix::{fs::RenameFlags, io::Errno};
 
 use crate::{
-    plan::{
-        change::{Change, Kind, Version},
-        files::{Dir, FileError, View},
-        record::Weakness,
-    },
+    plan::change::{Change, Kind, Version},
     task::RelPath,
+    tree::{Dir, FileError, View, Weakness},
 };
 
 use super::{

@@ -1,8 +1,9 @@
 //! Takes all changes of a plan back, and records how that ended.
 
 use crate::{
-    plan::{change::Change, files::FileError, record::Ending},
+    plan::{change::Change, record::Ending},
     task::RelPath,
+    tree::FileError,
 };
 
 use super::{

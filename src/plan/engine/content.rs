@@ -10,10 +10,10 @@ use crate::{
     host::user_id,
     plan::{
         change::{Change, Kind, Version, of_files},
-        files::{self, Dir, Facts, FileError, Root, there},
         hash::hash_of_link,
     },
     task::{RelPath, hexadecimal},
+    tree::{self, Dir, Facts, FileError, Root, there},
 };
 
 /// How many bytes are read at a time.
@@ -89,7 +89,7 @@ fn adopt(root: &Root, change: &Change) -> Result<Change, FileError> {
         let now = match change.kind {
             Kind::MakeDir => dir
                 .look(at.name())?
-                .filter(|facts| facts.kind == files::Kind::Dir),
+                .filter(|facts| facts.kind == tree::Kind::Dir),
             Kind::Create | Kind::Modify => is_result(&dir, at.name(), after)?,
             Kind::Delete | Kind::Rename { .. } | Kind::RemoveDir => None,
         };
@@ -147,7 +147,7 @@ pub(super) fn with_content(
 pub(super) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
     if dir
         .look(name)?
-        .is_some_and(|facts| facts.kind == files::Kind::Link)
+        .is_some_and(|facts| facts.kind == tree::Kind::Link)
     {
         return Ok(hash_of_link(&dir.read_link(name)?));
     }

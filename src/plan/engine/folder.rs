@@ -13,11 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use super::journal::JOURNAL;
 use crate::{
-    plan::{
-        files::{Dir, FileError, Inherited, Kind, Root, innermost, joined, there},
-        report::{Documents, MANIFEST, SCRIPT},
-    },
+    plan::report::{Documents, MANIFEST, SCRIPT},
     task::{RelPath, Sanction},
+    tree::{Dir, FileError, Inherited, Kind, Root, innermost, joined, there},
 };
 
 pub(crate) const REPORTS: &str = "agent_outputs/reports";

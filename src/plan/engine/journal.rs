@@ -14,11 +14,9 @@ use std::{fs::File, io::Read};
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
 
 use crate::{
-    plan::{
-        files::{Anonymous, Birth, Dir, FileError, there},
-        record::{Run, Undo},
-    },
+    plan::record::{Run, Undo},
     task::Sanction,
+    tree::{Anonymous, Birth, Dir, FileError, there},
 };
 
 pub(crate) use state::{Account, Begin, End, Event, PipelineNote, Started, State};

@@ -6,12 +6,12 @@
 use crate::{
     plan::{
         change::{Change, Kind},
-        files::{self, FileError, Root, there},
         limits::Limits,
         record::Ending,
         report::Documents,
     },
     task::{Course, Reach, RelPath, Sanction},
+    tree::{self, FileError, Root, there},
 };
 
 use super::{
@@ -158,7 +158,7 @@ fn ended(
         )?,
         State::Ready => {
             match folder.dir.look(STAGED)?.map(|facts| facts.kind) {
-                Some(files::Kind::Dir) => {}
+                Some(tree::Kind::Dir) => {}
                 None => folder.make_slots()?,
                 Some(_) => {
                     let what = "is not a directory: move it to another place";
@@ -235,11 +235,11 @@ pub(crate) fn displaced(
     changes: &[Change],
 ) -> Result<Option<String>, FileError> {
     let own = folder.dir.mount()?;
-    let view = files::View::of(folder.root);
+    let view = tree::View::of(folder.root);
     for change in changes {
         let was_own = change.slot.as_path().starts_with(folder.path.as_path());
         for path in change.places() {
-            let nearest = files::innermost(path, |dir| view.look(dir))?;
+            let nearest = tree::innermost(path, |dir| view.look(dir))?;
             let is_own = view.dir(nearest.as_ref())?.mount()? == own;
             let place = place_of(path);
             match (was_own, is_own) {

@@ -14,7 +14,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::plan::files::{Dir, FileError, Kind, Root, joined, there};
+use crate::tree::{Dir, FileError, Kind, Root, joined, there};
 
 use super::folder::{PRIVATE, REPORTS, list, reports};
 

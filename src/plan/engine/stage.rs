@@ -9,12 +9,12 @@ use uuid::Uuid;
 use crate::{
     plan::{
         change::{Change, DiffSummary, Kind, Version},
-        files::{self, Attributes, Beside, FileError, Inherited, Kept},
         hash::{hash, hash_of_link},
         planned::{After, Original, Planned},
-        record::{Run, Weakness},
+        record::Run,
     },
     task::RelPath,
+    tree::{self, Attributes, Beside, FileError, Inherited, Kept, Weakness},
 };
 
 use super::{
@@ -145,7 +145,7 @@ impl<'a> Stage<'a> {
     pub(crate) fn remove_dir(&mut self, path: RelPath) -> Result<(), FileError> {
         let root = self.work.folder.root;
         let found = root.look(&path)?.map(|facts| facts.kind);
-        if found == Some(files::Kind::Dir) && root.dir(Some(&path))?.mount()? == self.work.mount {
+        if found == Some(tree::Kind::Dir) && root.dir(Some(&path))?.mount()? == self.work.mount {
             let slot = self.own_slot()?;
             let change = Change::of_dir(path, Kind::RemoveDir, slot, None);
             self.changes.push(change);
@@ -210,7 +210,7 @@ impl<'a> Stage<'a> {
     /// The copy of a file that is renamed, which becomes its backup.
     fn keep(&mut self, slot: &RelPath, original: &Original) -> Result<(), FileError> {
         let facts = &original.version.facts;
-        if facts.kind == files::Kind::Link {
+        if facts.kind == tree::Kind::Link {
             let to = String::from_utf8_lossy(&original.bytes);
             return self.work.folder.beside(slot)?.make_link(&to, slot.name());
         }

@@ -13,11 +13,9 @@ use super::{
     undo::undo,
 };
 use crate::{
-    plan::{
-        change::{Change, Kind, Version},
-        files::{Root, View},
-    },
+    plan::change::{Change, Kind, Version},
     task::RelPath,
+    tree::{Root, View},
 };
 
 struct Place {

@@ -5,11 +5,9 @@ use std::collections::BTreeSet;
 use rustix::io::Errno;
 
 use crate::{
-    plan::{
-        change::{Change, Kind},
-        files::{Barrier, Facts, FileError, View, durable, there},
-    },
+    plan::change::{Change, Kind},
     task::RelPath,
+    tree::{Barrier, Facts, FileError, View, durable, there},
 };
 
 use super::{

@@ -15,11 +15,11 @@ use rustix::fs::RenameFlags;
 use crate::{
     plan::{
         change::Change,
-        files::{self, FileError, Root, View},
-        record::{Durability, Ending, Undo, Weakness},
+        record::{Durability, Ending, Undo},
         report::Documents,
     },
     task::{Failure, Fault, RelPath},
+    tree::{self, FileError, Root, View, Weakness},
 };
 
 use super::{
@@ -214,7 +214,7 @@ impl<'a> Armed<'a> {
                 return Err(ApplyError::Changed(change.path.to_string()).into());
             }
             // A symbolic link is on the disk with its directory.
-            if before.facts.kind == files::Kind::File {
+            if before.facts.kind == tree::Kind::File {
                 copies.push(backup.clone());
             }
         }

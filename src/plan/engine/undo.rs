@@ -6,11 +6,9 @@
 use rustix::{fs::RenameFlags, io::Errno};
 
 use crate::{
-    plan::{
-        change::{Change, Kind, Version},
-        files::{self, Dir, Facts, FileError, Root, there},
-    },
+    plan::change::{Change, Kind, Version},
     task::RelPath,
+    tree::{self, Dir, Facts, FileError, Root, there},
 };
 
 use super::content::{held, is_original, is_result, own, still, with_content};
@@ -266,7 +264,7 @@ impl<'a> Place<'a> {
     fn undo_remove_dir(&self) -> Result<Undone, FileError> {
         match self.root.look(self.aside)?.map(|facts| facts.kind) {
             None => Ok(None),
-            Some(files::Kind::Dir) if self.root.dir(Some(self.aside))?.list()?.is_empty() => {
+            Some(tree::Kind::Dir) if self.root.dir(Some(self.aside))?.list()?.is_empty() => {
                 let (dir, aside) = self.dirs()?;
                 match aside.move_to(self.aside.name(), &dir, self.path.name()) {
                     Err(error) if error.errno == Errno::EXIST => {
@@ -275,7 +273,7 @@ impl<'a> Place<'a> {
                     moved => moved.map(|_| None),
                 }
             }
-            Some(files::Kind::Dir) => {
+            Some(tree::Kind::Dir) => {
                 let dir = self.root.parent(self.path)?;
                 dir.ensure_dir(self.path.name(), 0o777)?;
                 self.stays(format!(

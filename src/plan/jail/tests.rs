@@ -122,7 +122,7 @@ fn a_child_starts_outside_the_domain_of_the_thread_that_asks_for_it() {
     fs::write(outside.path().join("listed"), "listed").unwrap();
     fs::write(outside.path().join("other"), "other").unwrap();
     let root = camino::Utf8Path::from_path(outside.path()).unwrap();
-    let done = crate::plan::files::jailed(root, |_| {
+    let done = crate::tree::jailed(root, |_| {
         assert!(fs::write(scratch.path().join("a"), "a").is_err());
         let job = json!({"scratch": scratch.path(), "outside": outside.path(), "ends": false});
         let mut child = Child::start("probe", &job).unwrap();

@@ -11,9 +11,10 @@ use crate::{
         at::At,
         change::{Change, Version},
         model::ActionId,
-        record::{ActionEnd, Rollback, Status, Story, Trouble, Verdict, Weakness},
+        record::{ActionEnd, Rollback, Status, Story, Trouble, Verdict},
     },
     task::{Failure, Fault, SPECIFICATION, identity},
+    tree::Weakness,
 };
 
 use super::{CHANGE_LOG, MANIFEST, with};
@@ -262,7 +263,7 @@ fn state(state: Option<&Version>) -> Value {
         "exists": state.is_some(),
         "hash": state.map(|file| &file.sha256),
         "size_bytes": state.map(|file| file.facts.bytes),
-        "last_modified": state.map(|file| file.facts.modified()),
+        "last_modified": state.map(|file| At::from(file.facts.modified())),
         "mode": state.map(|file| file.facts.octal()),
     })
 }

@@ -87,7 +87,7 @@ impl Point<'_> {
             // Of the file after the plan; null for DELETE alone. What differs has changed since.
             "result_hash": change.after.as_ref().map(|after| &after.sha256),
             "original_mode": before.map(|before| before.facts.octal()),
-            "original_modified": before.map(|before| before.facts.modified()),
+            "original_modified": before.map(|before| At::from(before.facts.modified())),
             "actions": change.actions,
             "depends_on": self.depends_on,
             "undone_at": self.undone_at,

@@ -13,11 +13,11 @@ use crate::{
     plan::{
         change::{Kind, Version},
         diff::{Pair, Side, summary},
-        files::{self, Facts},
         model::{ActionId, ChangeKind},
-        record::{ActionEnd, Durability, Ending, Jail, Rollback, Trouble, Undo, Verdict},
+        record::{ActionEnd, Durability, Ending, Rollback, Trouble, Undo, Verdict},
     },
     task::{ActionType, Failure, Fault, RelPath, hexadecimal},
+    tree::{self, Facts, Jail},
 };
 
 fn path(text: &str) -> RelPath {
@@ -57,7 +57,7 @@ fn file(text: &str, mode: u32) -> Version {
     let modified = MODIFIED.parse::<Timestamp>().unwrap().as_nanosecond();
     Version {
         facts: Facts {
-            kind: files::Kind::File,
+            kind: tree::Kind::File,
             dev: 1,
             ino: 1,
             bytes: text.len() as u64,

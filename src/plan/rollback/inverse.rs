@@ -9,13 +9,13 @@ use crate::{
         change::{Change, Kind, Version},
         check::Sink,
         engine::Origin,
-        files::{self, FileError, Inherited, Root},
         limits::Limits,
         model::ActionId,
         planned::{After, Original, Planned},
         record::{ActionEnd, Verdict},
     },
     task::{ActionType, Bounds, Failure, RelPath},
+    tree::{self, FileError, Inherited, Root},
 };
 
 use super::{changed, unusable};
@@ -133,7 +133,7 @@ impl<'a> Inverse<'a> {
         let mut missing = Vec::new();
         for dir in change.path.ancestors() {
             match root.look(&dir)? {
-                Some(facts) if facts.kind == files::Kind::Dir => nearest = Some(dir),
+                Some(facts) if facts.kind == tree::Kind::Dir => nearest = Some(dir),
                 Some(_) => return Err(changed(&dir, "it is no longer a directory")),
                 None => missing.push(dir),
             }
@@ -158,7 +158,7 @@ impl<'a> Inverse<'a> {
         let (path, after) = match (self.change.new_path(), &self.then) {
             (Some(new), _) => (new, After::Renamed { to: path }),
             (None, None) => (path, After::Deleted),
-            (None, Some(then)) if then.version.facts.kind == files::Kind::Link => {
+            (None, Some(then)) if then.version.facts.kind == tree::Kind::Link => {
                 let to = std::str::from_utf8(&then.bytes).unwrap_or_default();
                 (path, After::Linked { to })
             }

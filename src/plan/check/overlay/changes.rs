@@ -6,11 +6,11 @@ use super::{Entry, Now, Overlay};
 use crate::{
     plan::{
         check::Sink,
-        files::{Attributes, FileError, Inherited, there},
         model::Permissions,
         planned::{After, Original, Planned},
     },
     task::{Failure, RelPath},
+    tree::{Attributes, FileError, Inherited, there},
 };
 
 /// The files that were only renamed, and their new paths.

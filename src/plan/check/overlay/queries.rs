@@ -6,12 +6,12 @@ use crate::{
     plan::{
         check::{SqlPlaces, scratch_name},
         engine::Scratch,
-        files::{Located, held_still},
         hash::hash,
         model::{Action, Order, Sql},
         sql::{self, Engine, Held, Query, Source},
     },
     task::{Failure, Fault, RelPath},
+    tree::{Located, held_still},
 };
 
 use super::{Now, Overlay, missing, regular};

@@ -7,10 +7,10 @@ use crate::{
     plan::{
         at::At,
         change::Change,
-        files::Birth,
         record::{Ending, Run, Undo},
     },
     task::{RelPath, Sanction},
+    tree::Birth,
 };
 
 use super::{Origin, VERSION};

@@ -7,10 +7,10 @@ use crate::{
     plan::{
         at::At,
         change::{Change, Kind, Version},
-        files::{Facts, Root},
-        record::{Jail, Story},
+        record::Story,
     },
     task::{RelPath, Sanction},
+    tree::{Facts, Jail, Root},
 };
 
 fn begun_with(birth: Option<Birth>, version: u32) -> Event {
@@ -92,7 +92,7 @@ fn every_kind_of_change_is_read_as_it_was_written() {
     let path = |name: &str| RelPath::parse(name).unwrap();
     let version = Version {
         facts: Facts {
-            kind: crate::plan::files::Kind::File,
+            kind: crate::tree::Kind::File,
             dev: u64::MAX,
             ino: 1 << 60,
             bytes: 3,

@@ -427,7 +427,7 @@ fn where_nothing_was_to_be_changed_there_is_no_manifest() {
 
 #[test]
 fn the_worst_file_decides_what_is_promised() {
-    use crate::plan::record::Weakness;
+    use crate::tree::Weakness;
     let mut story = story();
     let changes = &mut story.undo.as_mut().unwrap().changes;
     changes[2].degraded = vec!["owner: Operation not permitted".to_owned()];

@@ -18,7 +18,9 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{host::stay_outside, plan::record::Jail, task::RelPath};
+use serde::{Deserialize, Serialize};
+
+use crate::{host::stay_outside, task::RelPath};
 
 use super::{FileError, Kind, OVERLAY, innermost, is_of_kind, joined, there};
 
@@ -186,6 +188,16 @@ impl Root {
         }
         Err(FileError::of("open", name)(Errno::AGAIN))
     }
+}
+
+/// Whether the kernel prevented writes outside the root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Jail {
+    /// Landlock was on.
+    Enforced,
+    /// This kernel has no Landlock.
+    Unavailable,
 }
 
 /// Does the work on a thread that can write only below `root`, as can the threads that it starts. If the kernel

@@ -27,14 +27,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     host::{Locked, RangeLock},
-    plan::at::At,
     task::{Failure, Fault, RelPath},
 };
 
 pub(crate) use attributes::{Attributes, Beside, Inherited, Kept};
 pub(crate) use dir::Dir;
+pub(crate) use names::Weakness;
 pub(crate) use probe::lacks;
-pub(crate) use root::{Root, jailed};
+pub(crate) use root::{Jail, Root, jailed};
 pub(crate) use view::{Located, View};
 
 /// An error of the file system, with the operation and the path.
@@ -348,9 +348,8 @@ impl Facts {
     }
 
     /// The modification time.
-    pub(crate) fn modified(&self) -> At {
-        let at = Timestamp::from_nanosecond(self.mtime.into());
-        At::from(at.unwrap_or(Timestamp::UNIX_EPOCH))
+    pub(crate) fn modified(&self) -> Timestamp {
+        Timestamp::from_nanosecond(self.mtime.into()).unwrap_or(Timestamp::UNIX_EPOCH)
     }
 
     /// The permission bits as reports write them: `0644`.

@@ -6,9 +6,22 @@ use rustix::{
     io::Errno,
 };
 
-use crate::plan::record::Weakness;
+use serde::{Deserialize, Serialize};
 
 use super::{Dir, FileError, Kind};
+
+/// Why a change by another program at the moment of the exchange may be lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum Weakness {
+    #[serde(
+        rename = "a file had another size, time or inode number than before, and the same content"
+    )]
+    ContentCompared,
+    #[serde(rename = "the file system cannot rename a file without replacing another one")]
+    NoReplace,
+    #[serde(rename = "the file system cannot exchange two names")]
+    NoExchange,
+}
 
 impl FileError {
     /// Whether the file system does not know this way to rename.
