@@ -13,13 +13,12 @@
 
 mod asking;
 mod at;
-mod carry;
 mod change;
-mod check;
 mod child;
 mod diff;
 mod engine;
 mod exhibit;
+mod fold;
 mod from_diff;
 mod graph;
 mod hash;
@@ -39,6 +38,7 @@ mod recover;
 mod redacted;
 mod report;
 mod rollback;
+mod run;
 mod sql;
 mod told;
 mod unread;
@@ -64,7 +64,6 @@ use record::Run;
 
 pub(crate) use crate::tree::lacks;
 pub(crate) use asking::{can_change, can_report, cancel, status};
-pub(crate) use carry::execute;
 pub(crate) use child::child;
 pub(crate) use diff::{DiffLine, DiffMark, Difference, Reader, Word};
 pub(crate) use engine::Consent;
@@ -78,6 +77,7 @@ pub(crate) use recover::{
 };
 pub(crate) use redacted::redacted;
 pub(crate) use rollback::{rollback, rollback_preview};
+pub(crate) use run::execute;
 pub(crate) use sql::{Found as Engine, probe as engine};
 
 /// The surroundings of one plan.

@@ -11,8 +11,8 @@ use crate::task::{
 
 use super::{
     Desk,
-    check::{self, Checker, Sink},
     diff::{self, Pair, Reader, Side},
+    fold::{self, Folding, Sink},
     hash::{hash, hash_of_link},
     limits::Limits,
     lock::stopped,
@@ -83,17 +83,17 @@ pub(crate) fn preview(
     let mut foresee = || -> Result<(), Failure> {
         let root = Root::open(desk.root)?;
         let stopped = || stopped(desk, plan.instructions.timeout);
-        let checker = Checker {
+        let folding = Folding {
             plan: &plan,
             root: &root,
             host: desk.host,
             stopped: &stopped,
         };
-        let checked = check::foresee(checker, &mut foresight)?;
-        told.extend(checked.notes);
-        foresight.programs = checked.queries;
+        let folded = fold::foresee(folding, &mut foresight)?;
+        told.extend(folded.notes);
+        foresight.programs = folded.queries;
         foresight.programs.extend(started(&plan));
-        let verdicts = checked.verdicts.iter();
+        let verdicts = folded.verdicts.iter();
         let failed = verdicts.clone().find_map(|it| Some((it, it.failure()?)));
         failed.map_or(Ok(()), |(verdict, failure)| {
             let message = format!("{}: {}", verdict.action, failure.message);

@@ -16,10 +16,6 @@ use super::{
     Desk,
     asking::{Sought, find},
     at::At,
-    carry::{
-        Staging, Teller, approved, committed, committed_end, in_the_root, make_part, unchanged,
-        undone_end,
-    },
     change::Change,
     diff::Reader,
     engine::{
@@ -33,6 +29,10 @@ use super::{
     recover::settle_others,
     refused,
     report::{Manifest, Point},
+    run::{
+        Staging, Teller, approved, committed, committed_end, in_the_root, make_part, unchanged,
+        undone_end,
+    },
     told::{documents, so_far},
 };
 use crate::tree::Jail;

@@ -34,7 +34,7 @@ pub(crate) trait Sink {
 
 /// What is needed to check the parts of a plan.
 #[derive(Clone, Copy)]
-pub(crate) struct Checker<'a> {
+pub(crate) struct Folding<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) root: &'a Root,
     pub(crate) host: &'a Host,
@@ -43,7 +43,7 @@ pub(crate) struct Checker<'a> {
 
 /// What became of the actions of one part, or of all parts so far, in the order in which they were performed.
 #[derive(Debug, Default)]
-pub(crate) struct Checked {
+pub(crate) struct Folded {
     pub(crate) verdicts: Vec<Verdict>,
     pub(crate) notes: Vec<String>,
     /// The queries that were performed, for people.
@@ -54,7 +54,7 @@ pub(crate) struct Checked {
     pub(crate) later: BTreeSet<ActionId>,
 }
 
-impl Checked {
+impl Folded {
     pub(crate) fn end_of(&self, id: &ActionId) -> Option<&ActionEnd> {
         let mut verdicts = self.verdicts.iter();
         let verdict = verdicts.find(|verdict| verdict.action == *id);
@@ -109,16 +109,16 @@ impl Checked {
 
 /// Checks every part of a plan before the first change, as far as this is possible: what rests on what a pipeline will
 /// write is checked when the pipeline has ended.
-pub(crate) fn foresee(checker: Checker<'_>, sink: &mut dyn Sink) -> Result<Checked, Failure> {
+pub(crate) fn foresee(folding: Folding<'_>, sink: &mut dyn Sink) -> Result<Folded, Failure> {
     let mut unknown = Unknown::default();
-    let mut checked = Checked::default();
-    for part in parts_of(checker.plan)? {
-        check(checker, &part.actions, &mut unknown, sink, &mut checked)?;
+    let mut folded = Folded::default();
+    for part in parts_of(folding.plan)? {
+        fold(folding, &part.actions, &mut unknown, sink, &mut folded)?;
         if let Some(action) = part.pipeline {
-            let now = checker.host.now();
-            let end = match checked.held_back(action, checker.plan.instructions.on_error) {
+            let now = folding.host.now();
+            let end = match folded.held_back(action, folding.plan.instructions.on_error) {
                 Some(reason) => ActionEnd::Skipped(reason),
-                None => match can_start(checker, action) {
+                None => match can_start(folding, action) {
                     Ok(()) => {
                         ActionEnd::Completed(format!("Pipeline '{}' can be started", action.target))
                     }
@@ -126,20 +126,20 @@ pub(crate) fn foresee(checker: Checker<'_>, sink: &mut dyn Sink) -> Result<Check
                 },
             };
             let verdict = Verdict::of(action, &now, &now, end);
-            checked.verdicts.push(verdict);
+            folded.verdicts.push(verdict);
         }
-        unknown.after(&part, &checker.plan.limits);
+        unknown.after(&part, &folding.plan.limits);
     }
-    checked.later = unknown.actions;
-    Ok(checked)
+    folded.later = unknown.actions;
+    Ok(folded)
 }
 
-fn can_start(checker: Checker<'_>, action: &Action) -> Result<(), Failure> {
-    let limits = &checker.plan.limits;
+fn can_start(folding: Folding<'_>, action: &Action) -> Result<(), Failure> {
+    let limits = &folding.plan.limits;
     let Some(pipeline) = limits.pipeline(&action.target) else {
         return Ok(());
     };
-    pipeline::can_start(pipeline, checker.root.path(), limits.protected.own())
+    pipeline::can_start(pipeline, folding.root.path(), limits.protected.own())
 }
 
 /// The parts of a plan, in their order.
@@ -150,15 +150,15 @@ pub(crate) fn parts_of(plan: &Plan) -> Result<Vec<Part<'_>>, Failure> {
 
 /// Does every action of one part in memory, and adds what became of each to `done`, which has those of the parts before
 /// it. An error of the sink, a signal, and the end of the time end it; then nothing is added.
-pub(crate) fn check(
-    checker: Checker<'_>,
+pub(crate) fn fold(
+    folding: Folding<'_>,
     actions: &[&Action],
     unknown: &mut Unknown,
     sink: &mut dyn Sink,
-    done: &mut Checked,
+    done: &mut Folded,
 ) -> Result<(), Failure> {
-    let plan = checker.plan;
-    let view = View::of(checker.root);
+    let plan = folding.plan;
+    let view = View::of(folding.root);
     let located = actions.iter().map(|action| places(&view, plan, action));
     let located: Vec<Places> = located.collect();
     // A plan that keeps its other changes waits before the first of them, by whatever path it names a protected file.
@@ -169,10 +169,10 @@ pub(crate) fn check(
         return Err(failure.clone());
     }
     plan.limits.fits_backups(originals(actions, &located))?;
-    let mut overlay = Overlay::new(plan, &view, checker.host);
+    let mut overlay = Overlay::new(plan, &view, folding.host);
     let before = done.verdicts.len();
     perform(
-        checker,
+        folding,
         (actions, &located),
         unknown,
         &mut overlay,
@@ -187,19 +187,19 @@ pub(crate) fn check(
 }
 
 fn perform<'a>(
-    checker: Checker<'a>,
+    folding: Folding<'a>,
     (actions, located): (&[&'a Action], &[Places]),
     unknown: &mut Unknown,
     overlay: &mut Overlay<'a>,
     sink: &mut dyn Sink,
-    done: &mut Checked,
+    done: &mut Folded,
 ) -> Result<(), Failure> {
-    let (host, stopped) = (checker.host, checker.stopped);
+    let (host, stopped) = (folding.host, folding.stopped);
     let groups = Group::all(actions, located);
     for (turn, (action, places)) in actions.iter().zip(located).enumerate() {
         stopped().map_or(Ok(()), Err)?;
         let (began, clock) = (host.now(), host.moment());
-        let end = match done.held_back(action, checker.plan.instructions.on_error) {
+        let end = match done.held_back(action, folding.plan.instructions.on_error) {
             Some(reason) => ActionEnd::Skipped(reason),
             None if unknown.takes_in(action) => {
                 let told = "It is checked when the pipelines before it have ended";

@@ -15,8 +15,8 @@ use crate::{
 use super::{
     Desk, Reader, broken,
     change::Change,
-    check::{self, Checked, Checker},
     engine::{Applied, Committed, Folder, Stage, UndoEnd, Undoing},
+    fold::{self, Folded, Folding},
     lock::{locked, stopped},
     model::{ActionId, OnFailure, Plan},
     preview::{Foresight, not_undone},
@@ -55,7 +55,7 @@ pub(crate) fn execute(
         Err(error) => return unread(&error, desk),
     };
     in_the_root(desk, |root, jail| {
-        let carrier = Carrier {
+        let runner = Runner {
             plan: &plan,
             order,
             expect,
@@ -63,7 +63,7 @@ pub(crate) fn execute(
             jail,
             root,
         };
-        carrier.carry()
+        runner.run()
     })
 }
 
@@ -89,7 +89,7 @@ pub(super) fn in_the_root(
     }
 }
 
-struct Carrier<'a> {
+struct Runner<'a> {
     plan: &'a Plan,
     order: &'a PlanOrder,
     expect: Option<&'a str>,
@@ -98,9 +98,9 @@ struct Carrier<'a> {
     root: &'a Root,
 }
 
-impl<'a> Carrier<'a> {
+impl<'a> Runner<'a> {
     /// `Err`: nothing was begun.
-    fn carry(&self) -> Result<Outcome, Failure> {
+    fn run(&self) -> Result<Outcome, Failure> {
         let stopped = || self.stopped();
         let _lock = locked(self.root, &stopped)?;
         let notes = settle_others(self.root, self.desk, self.plan.limits.max_concurrency)?;
@@ -132,7 +132,7 @@ impl<'a> Carrier<'a> {
             Err(error) => return ControlFlow::Break(refused(error.into())),
         };
         let stopped = || self.stopped();
-        let checker = Checker {
+        let folding = Folding {
             plan,
             root: self.root,
             host: desk.host,
@@ -140,10 +140,10 @@ impl<'a> Carrier<'a> {
         };
         if plan.programs().is_empty() {
             let mut staging = Staging::new(stage, desk.host);
-            let checked = check::foresee(checker, &mut staging);
-            let checked = self.sound_plan(checked, &staging.foreseen, &mut teller);
+            let folded = fold::foresee(folding, &mut staging);
+            let folded = self.sound_plan(folded, &staging.foreseen, &mut teller);
             let stage = staging.stage;
-            if checked.is_none() || stage.changes.is_empty() {
+            if folded.is_none() || stage.changes.is_empty() {
                 return ControlFlow::Break(unchanged(stage, teller));
             }
             let verified: Verify<'_> = &mut |changes, teller| self.verified(changes, teller);
@@ -153,8 +153,8 @@ impl<'a> Carrier<'a> {
         }
         // The parts after a pipeline are staged later, so all parts are checked beforehand without staging.
         let mut foresight = Foresight::new(&plan.limits, Reader::User);
-        let checked = check::foresee(checker, &mut foresight);
-        let Some(checked) = self.sound_plan(checked, &foresight.foreseen, &mut teller) else {
+        let folded = fold::foresee(folding, &mut foresight);
+        let Some(folded) = self.sound_plan(folded, &foresight.foreseen, &mut teller) else {
             return ControlFlow::Break(unchanged(stage, teller));
         };
         // The parts tell again what their queries have to tell.
@@ -162,24 +162,24 @@ impl<'a> Carrier<'a> {
         teller.story.end.warnings = notes.chain(not_undone(plan)).collect();
         let bound = Bound {
             foreseen: foresight.foreseen,
-            later: checked.later,
+            later: folded.later,
         };
         // A pipeline may work on a database of the plan. Each part locks its own.
-        drop(checked.held);
-        let made = self.in_parts(stage, &mut teller, checker, &bound);
+        drop(folded.held);
+        let made = self.in_parts(stage, &mut teller, folding, &bound);
         self.ended(made, teller, begun)
     }
 
     /// Whether the plan may be made as it was checked. `None`: nothing is to be changed, and the teller knows why.
     fn sound_plan(
         &self,
-        checked: Result<Checked, Failure>,
+        folded: Result<Folded, Failure>,
         foreseen: &[Foreseen],
         teller: &mut Teller<'_>,
-    ) -> Option<Checked> {
-        teller.so_far(self.plan, checked.as_ref().unwrap_or(&Checked::default()));
-        let shown = checked.and_then(|mut checked| {
-            teller.story.end.warnings.append(&mut checked.notes);
+    ) -> Option<Folded> {
+        teller.so_far(self.plan, folded.as_ref().unwrap_or(&Folded::default()));
+        let shown = folded.and_then(|mut folded| {
+            teller.story.end.warnings.append(&mut folded.notes);
             let programs = self.plan.programs();
             let hash = PreviewHash::of(&self.order.plan, foreseen.to_vec(), &programs);
             if let Some(expected) = self.expect.filter(|expected| *expected != hash.as_str()) {
@@ -188,7 +188,7 @@ impl<'a> Carrier<'a> {
             }
             approved(&self.plan.limits.sanction, &hash)?;
             teller.story.end.preview = Some(hash);
-            Ok(checked)
+            Ok(folded)
         });
         match shown {
             Err(failure) => {
@@ -196,7 +196,7 @@ impl<'a> Carrier<'a> {
                 None
             }
             Ok(_) if self.is_undone_by(teller.story.failure()) => None,
-            Ok(checked) => Some(checked),
+            Ok(folded) => Some(folded),
         }
     }
 

@@ -7,8 +7,8 @@ use crate::{
     host,
     plan::{
         change::of_files,
-        check::{self, Checked, Checker, scratch_name},
         engine::{Applied, Event, Scratch, Stage, Started, Undoing},
+        fold::{self, Folded, Folding, scratch_name},
         model::{Action, ActionId, OnFailure, Operation},
         parts::Unknown,
         pipeline::{self, Launch},
@@ -17,7 +17,7 @@ use crate::{
     task::{Failure, Fault, Reach, Sanction},
 };
 
-use super::{Carrier, Staging, Teller, make_part};
+use super::{Runner, Staging, Teller, make_part};
 
 /// What a preview showed of a plan with pipelines.
 pub(super) struct Bound {
@@ -26,28 +26,28 @@ pub(super) struct Bound {
     pub(super) later: BTreeSet<ActionId>,
 }
 
-impl<'a> Carrier<'a> {
+impl<'a> Runner<'a> {
     /// Makes the changes of all parts, and runs the pipelines. An error in a part undoes the changes of all parts so far. What a pipeline did stays.
     pub(super) fn in_parts(
         &self,
         stage: Stage<'a>,
         teller: &mut Teller<'_>,
-        checker: Checker<'_>,
+        folding: Folding<'_>,
         bound: &Bound,
     ) -> Result<Applied<'a>, Box<Undoing<'a>>> {
-        let mut done = Checked::default();
+        let mut done = Folded::default();
         let host = self.desk.host;
         let mut staging = Staging::new(stage, host);
-        let parts = match check::parts_of(self.plan) {
+        let parts = match fold::parts_of(self.plan) {
             Ok(parts) => parts,
             Err(failure) => return Err(Box::new(staging.stage.undo(failure))),
         };
         for part in parts {
             let unknown = &mut Unknown::default();
-            let checked = check::check(checker, &part.actions, unknown, &mut staging, &mut done);
+            let folded = fold::fold(folding, &part.actions, unknown, &mut staging, &mut done);
             teller.so_far(self.plan, &done);
             teller.story.end.warnings.append(&mut done.notes);
-            let sound = checked.and_then(|()| self.sound(&done));
+            let sound = folded.and_then(|()| self.sound(&done));
             if let Err(failure) = sound.and_then(|()| self.as_shown(&staging, bound)) {
                 return Err(Box::new(staging.stage.undo(failure)));
             }
@@ -55,7 +55,7 @@ impl<'a> Carrier<'a> {
                 staging.stage,
                 teller,
                 self.plan.limits.max_concurrency,
-                checker.stopped,
+                folding.stopped,
                 &mut |changes, teller| self.verified(changes, teller),
             )?;
             let Some(action) = part.pipeline else {
@@ -66,13 +66,13 @@ impl<'a> Carrier<'a> {
             let end = match done.held_back(action, self.plan.instructions.on_error) {
                 Some(reason) => ActionEnd::Skipped(reason),
                 None => self
-                    .run(action, &mut applied, teller)
+                    .run_pipeline(action, &mut applied, teller)
                     .map_or_else(ActionEnd::Failed, ActionEnd::Completed),
             };
             let verdict = Verdict::of(action, &began, &host.now(), end);
             done.verdicts.push(verdict);
             teller.so_far(self.plan, &done);
-            let stopped = (checker.stopped)().map_or(Ok(()), Err);
+            let stopped = (folding.stopped)().map_or(Ok(()), Err);
             if let Err(failure) = stopped.and_then(|()| self.sound(&done)) {
                 return Err(Box::new(applied.undo(failure)));
             }
@@ -104,7 +104,7 @@ impl<'a> Carrier<'a> {
     }
 
     /// The first failure, if it undoes the plan.
-    fn sound(&self, done: &Checked) -> Result<(), Failure> {
+    fn sound(&self, done: &Folded) -> Result<(), Failure> {
         let failure = done.verdicts.iter().find_map(Verdict::failure);
         match (self.plan.instructions.on_failure, failure) {
             (OnFailure::RollBack, Some(failure)) => Err(failure.clone()),
@@ -113,7 +113,7 @@ impl<'a> Carrier<'a> {
     }
 
     /// Runs the pipeline of an action.
-    fn run(
+    fn run_pipeline(
         &self,
         action: &Action,
         applied: &mut Applied<'a>,

@@ -6,9 +6,9 @@ use crate::{
     host::Host,
     plan::{
         at::At,
-        check::Sink,
         diff,
         engine::Stage,
+        fold::Sink,
         planned::Planned,
         preview::{foreseen, pair},
         record::{Foreseen, Undo, uuid_v4},

@@ -8,8 +8,8 @@ use crate::{
         Desk,
         at::At,
         change::Change,
-        check::Checked,
         engine::{Conflict, Folder, Mark, Stage, UndoEnd},
+        fold::Folded,
         graph,
         model::{Action, Plan},
         record::{
@@ -109,10 +109,10 @@ impl<'a> Teller<'a> {
     }
 
     /// Records what became of the actions so far, in the order of the plan (R-001-126).
-    pub(crate) fn so_far(&mut self, plan: &Plan, checked: &Checked) {
+    pub(crate) fn so_far(&mut self, plan: &Plan, folded: &Folded) {
         let now = self.desk.host.now();
         let verdict = |action: &Action| {
-            let mut known = checked.verdicts.iter();
+            let mut known = folded.verdicts.iter();
             let known = known.find(|known| known.action == action.id).cloned();
             known.unwrap_or_else(|| {
                 let end = ActionEnd::Skipped("Not tried: the plan failed".to_owned());
@@ -216,7 +216,7 @@ impl<'a> Teller<'a> {
 /// The plan is undone because an action failed after all actions were performed. The actions that depend on
 /// it, and under `stop_on_error` those after it, do not count as completed (R-001-97, R-001-181).
 pub(super) fn hold_back(verdicts: &mut [Verdict], plan: &Plan) {
-    let mut before = Checked::default();
+    let mut before = Folded::default();
     for at in graph::order(&plan.actions).unwrap_or_default() {
         let (Some(action), Some(verdict)) = (plan.actions.get(at), verdicts.get_mut(at)) else {
             continue;

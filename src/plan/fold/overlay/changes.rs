@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Entry, Now, Overlay};
 use crate::{
     plan::{
-        check::Sink,
+        fold::Sink,
         model::Permissions,
         planned::{After, Original, Planned},
     },
@@ -18,7 +18,7 @@ type Renames = BTreeMap<RelPath, RelPath>;
 
 impl<'a> Overlay<'a> {
     /// Called when no later action names these paths: the sink gets their changes.
-    pub(in crate::plan::check) fn finish(
+    pub(in crate::plan::fold) fn finish(
         &mut self,
         paths: &BTreeSet<RelPath>,
         sink: &mut dyn Sink,

@@ -32,7 +32,7 @@ pub(super) struct Now<'a> {
     failed: Vec<Failed>,
 }
 
-pub(in crate::plan::check) type Failed = (Vec<ActionId>, Failure);
+pub(in crate::plan::fold) type Failed = (Vec<ActionId>, Failure);
 
 /// Edits that have left the file broken. A later edit may repair it.
 struct Doubt {

@@ -4,8 +4,8 @@
 use crate::{
     host::RangeLock,
     plan::{
-        check::{SqlPlaces, scratch_name},
         engine::Scratch,
+        fold::{SqlPlaces, scratch_name},
         hash::hash,
         model::{Action, Order, Sql},
         sql::{self, Engine, Held, Query, Source},
