@@ -1,15 +1,14 @@
 //! File plans: a list of changes, all made or none (specification 001).
 //!
 //! ```text
-//! Value ─ read → Plan ─ check → Stage ─ arm → Armed ─ apply → Applied ─ verify, commit → Committed
-//!                                          └──────── any error ─ undo → RolledBack | Stuck
+//! Value ─ read → Plan ─ fold → Stage ─ arm → Armed ─ apply → Applied ─ verify, commit → Committed
+//!                                         └──────── any error ─ undo → RolledBack | Stuck
 //! ```
 //!
-//! `read` reads a plan, `check` folds the actions into at
-//! most one change a file, `engine` makes the changes or undoes them, `files` is the only module that
-//! touches the tree, `report` writes the reports, `carry` calls all of these in order. `rollback` undoes
-//! a finished plan, `fate` says how an interrupted one ended, `asking` answers questions about plans. `from_diff`
-//! makes a plan of a diff, and `exhibit` prepares a finished plan for display.
+//! `read` reads a plan, `fold` makes at most one change a file of its actions, `engine` makes the changes or undoes them
+//! (the room `tree` touches the files), `report` makes the reports, and `run` calls all of these in order. `rollback` undoes a
+//! finished plan, `recover` settles an interrupted one, `asking` answers questions about plans. `from_diff` makes a plan of a
+//! diff, and `exhibit` prepares a finished plan for display.
 
 mod asking;
 mod at;

@@ -1,7 +1,8 @@
 //! Performs the actions in memory, one after the other, before the first change. The result is at most one change
 //! per file (001 §5.1, phases 2 and 4).
 //!
-//! The [`Sink`] gets a file as soon as no later action names it, so that not all files of a plan are in memory.
+//! The [`Sink`] gets a file as soon as no later action names it, so that not all files of a plan are in memory. That of a run
+//! writes the new content into a slot (`run/staging`).
 
 mod overlay;
 mod places;
@@ -29,7 +30,8 @@ use places::{Place, Places, SqlPlaces, places};
 pub(crate) trait Sink {
     /// Receives a directory that has to be made, the outermost first.
     fn dir(&mut self, path: &RelPath, mount: u64, inherited: &Inherited) -> Result<(), FileError>;
-    fn change(&mut self, planned: Planned<'_>) -> Result<(), FileError>;
+    /// Receives the change of a file.
+    fn file(&mut self, planned: Planned<'_>) -> Result<(), FileError>;
 }
 
 /// What is needed to check the parts of a plan.

@@ -201,7 +201,7 @@ impl Sink for Foresight<'_> {
         Ok(())
     }
 
-    fn change(&mut self, planned: Planned<'_>) -> Result<(), FileError> {
+    fn file(&mut self, planned: Planned<'_>) -> Result<(), FileError> {
         let after = match &planned.after {
             After::Written { bytes, .. } => Some(hash(bytes)),
             After::Linked { to } => Some(hash_of_link(to)),

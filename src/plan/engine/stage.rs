@@ -154,7 +154,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Stages the change of a file: its new content is written into its slot; of a file that is renamed, a copy of it.
-    pub(crate) fn change(
+    pub(crate) fn file(
         &mut self,
         planned: &Planned<'_>,
         diff: DiffSummary,

@@ -172,7 +172,7 @@ impl<'a> Inverse<'a> {
                 (path, written)
             }
         };
-        sink.change(Planned {
+        sink.file(Planned {
             actions: &self.actions,
             path,
             before: self.now.as_deref(),

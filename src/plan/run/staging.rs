@@ -54,10 +54,10 @@ impl Sink for Staging<'_> {
         self.stage.make_dir(path, mount, inherited)
     }
 
-    fn change(&mut self, planned: Planned<'_>) -> Result<(), FileError> {
+    fn file(&mut self, planned: Planned<'_>) -> Result<(), FileError> {
         let diff = diff::summary(pair(&planned));
         let checkpoint = uuid_v4(self.host.random_bytes());
-        let change = self.stage.change(&planned, diff, checkpoint)?;
+        let change = self.stage.file(&planned, diff, checkpoint)?;
         let after = change.after.as_ref().map(|after| after.sha256.clone());
         self.foreseen.push(foreseen(&planned, after));
         Ok(())

@@ -28,13 +28,13 @@ impl<'a> Overlay<'a> {
         }
         let renames = self.renames(paths)?;
         for path in paths {
-            let Some(change) = self.change(path, &renames)? else {
+            let Some(change) = self.planned(path, &renames)? else {
                 continue;
             };
             let so_far = self.changed + 1;
             self.plan.limits.fits_files(so_far)?;
             self.admit_executable(&change)?;
-            sink.change(change)?;
+            sink.file(change)?;
             self.changed = so_far;
         }
         for path in paths {
@@ -63,7 +63,7 @@ impl<'a> Overlay<'a> {
         Ok(())
     }
 
-    fn change<'b>(
+    fn planned<'b>(
         &'b self,
         path: &'b RelPath,
         renames: &'b Renames,

@@ -135,11 +135,13 @@ impl<'a> Now<'a> {
             return self.edit(action, change, edit::schema_update, file);
         }
         self.edits += 1;
+        // The first edit needs no draft, and a broken document can have none.
+        if self.edits < 2 || self.doubt.is_some() && self.draft.is_none() {
+            return self.edit(action, change, edit::edit, file);
+        }
         // The second try is made after the pending edits were settled.
         for _ in 0..2 {
-            // A single edit needs no draft.
-            let alone = self.edits < 2 || self.doubt.is_some();
-            if self.draft.is_none() && !alone {
+            if self.draft.is_none() {
                 let bytes = self.content(file.original);
                 self.draft = Draft::begin(change, file.path, bytes, &file.budget());
             }

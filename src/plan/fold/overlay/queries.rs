@@ -73,7 +73,7 @@ impl<'a> Overlay<'a> {
                 .map(|(_, located)| self.input(located))
                 .collect::<Result<_, _>>()?,
             written: match written {
-                Some(located) => self.planned(&located.path)?,
+                Some(located) => self.planned_bytes(&located.path)?,
                 None => None,
             },
         };
@@ -163,7 +163,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// What the plan will have put there; `None` if it names no such file so far.
-    fn planned(&self, path: &RelPath) -> Result<Option<&[u8]>, Failure> {
+    fn planned_bytes(&self, path: &RelPath) -> Result<Option<&[u8]>, Failure> {
         let Some(entry) = self.files.get(path) else {
             return Ok(None);
         };
@@ -177,7 +177,7 @@ impl<'a> Overlay<'a> {
 
     fn text(&self, query: &Located) -> Result<String, Failure> {
         let path = &query.path;
-        let bytes = if let Some(bytes) = self.planned(path)? {
+        let bytes = if let Some(bytes) = self.planned_bytes(path)? {
             bytes.to_vec()
         } else {
             let facts = query.facts.ok_or_else(|| missing(query))?;
@@ -200,7 +200,7 @@ impl<'a> Overlay<'a> {
 
     /// A file that the query reads.
     fn input(&self, located: &Located) -> Result<Source<'_>, Failure> {
-        if let Some(bytes) = self.planned(&located.path)? {
+        if let Some(bytes) = self.planned_bytes(&located.path)? {
             return Ok(Source::Planned(bytes));
         }
         let facts = located.facts.ok_or_else(|| missing(located))?;
