@@ -47,7 +47,8 @@ pub use json::{
 };
 pub(crate) use json::{each_text, is_deeper};
 pub(crate) use keys::{
-    APPROVAL, DRY_RUN, few, hint, listed, meant, nearest, printable, quoted, unknown_key,
+    APPROVAL, DRY_RUN, alike, few, hint, listed, meant, named, nearest, printable, quoted,
+    unknown_key,
 };
 pub(crate) use not_finite::Finite;
 pub use outcome::{

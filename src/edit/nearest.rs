@@ -125,12 +125,13 @@ fn alike(old_lines: &[&str], folded: &[String]) -> Option<isize> {
     let lines = old_lines.iter().map(|line| fold(line)).enumerate();
     let (index, longest) = lines.max_by_key(|(_, line)| line.len())?;
     let all = folded.join("\n");
-    let cuts = (0..=longest.len()).filter_map(|at| longest.split_at_checked(at));
-    let cuts: Vec<(&str, &str)> = cuts.collect();
-    let begins = cuts.partition_point(|(begin, _)| all.contains(begin));
-    let ends = cuts.partition_point(|(_, end)| !all.contains(end));
-    let (begin, _) = cuts.get(begins.checked_sub(1)?)?;
-    let (_, end) = cuts.get(ends)?;
+    let cuts = (0..=longest.len()).filter(|at| longest.is_char_boundary(*at));
+    let cuts: Vec<usize> = cuts.collect();
+    let parts = |at: usize| longest.split_at_checked(at).unwrap_or_default();
+    let begins = cuts.partition_point(|at| all.contains(parts(*at).0));
+    let ends = cuts.partition_point(|at| !all.contains(parts(*at).1));
+    let (begin, _) = parts(*cuts.get(begins.checked_sub(1)?)?);
+    let (_, end) = parts(*cuts.get(ends)?);
     let part = if end.len() > begin.len() { end } else { begin };
     if part.len() < SHORTEST.max(longest.len() * 2 / 5) {
         return None;

@@ -194,6 +194,12 @@ fn copied(
         Mode::Executable
     };
     let diff = file.text.as_deref().unwrap_or_default();
+    // git writes no `index` line for a copy without hunks.
+    let require_index = rules.require_index && !file.hunks.is_empty();
+    let rules = DiffRules {
+        require_index,
+        ..rules
+    };
     let patch = Patch::parse(diff, &source, rules);
     let edited = patched(&patch.map_err(|error| told(&error))?, &bytes, &|| None);
     let content = String::from_utf8(edited.map_err(|error| told(&error))?.bytes);

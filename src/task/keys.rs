@@ -12,8 +12,20 @@ pub(crate) const DRY_RUN: (&str, &str) = ("--dry-run", "dry_run dry_run_only is_
 /// Names under which a task or a plan asks for the approval of a person.
 pub(crate) const APPROVAL: &str = "human_approval_required requires_approval approval_required";
 
-/// The key that an unknown one was probably meant for. Each known key is given with the names in use for it, in one
-/// text; `*args` stands for every name that ends so.
+/// The known key of which this is another name. Each known key is given with the names in use for it, in one text.
+/// Capitals, hyphens and underscores make no difference.
+pub(crate) fn named<'k>(
+    key: &str,
+    known: impl IntoIterator<Item = (&'k str, &'k str)>,
+) -> Option<&'k str> {
+    let key = plain(key);
+    let is_key = |names: &str| names.split(' ').any(|name| plain(name) == key);
+    let mut known = known.into_iter();
+    known.find_map(|(known, names)| is_key(names).then_some(known))
+}
+
+/// The key that an unknown one was probably meant for: [`named`] with typing errors. `*args` stands for every name that
+/// ends so.
 pub(crate) fn meant<'k>(
     key: &str,
     known: impl IntoIterator<Item = (&'k str, &'k str)>,
@@ -24,21 +36,23 @@ pub(crate) fn meant<'k>(
     let key = plain(key);
     let known = known.into_iter();
     let names = known.flat_map(|(known, names)| names.split(' ').map(move |name| (known, name)));
-    let near = names.filter_map(|(known, name)| Some((slips(&key, name)?, known)));
+    let near = names.filter_map(|(known, name)| Some((slips(&key, name, known)?, known)));
     let nearest = near.min_by_key(|(slips, _)| *slips);
     nearest.map(|(_, known)| known)
 }
 
-/// With how many typing errors a key is this name; `None` if they are too many. The shorter the name, the fewer.
-fn slips(key: &str, name: &str) -> Option<usize> {
+/// With how many typing errors a key is this name of a known key; `None` if they are too many. The shorter the name, the
+/// fewer.
+fn slips(key: &str, name: &str, known: &str) -> Option<usize> {
     if let Some(ending) = name.strip_prefix('*') {
         return key.ends_with(ending).then_some(MOST_COMPARED);
     }
+    let is_known = name == known;
     let name = plain(name);
     let (length, key_length) = (name.chars().count(), key.chars().count());
     let most = match length {
         0..=3 => 0,
-        4 => usize::from(key_length > length),
+        4 => usize::from(is_known && key_length > length),
         _ => (length / 4).min(3),
     };
     let slips = strsim::damerau_levenshtein(key, &name);
@@ -81,14 +95,22 @@ pub(crate) fn few(texts: impl IntoIterator<Item: ToString>, most: usize, between
     }
 }
 
-/// The most similar known name, if one is similar enough. This is only a hint, so it need not be as near as what is
-/// [`meant`].
+/// The most similar known name for a hint, which need not be as near as what is [`meant`].
 pub(crate) fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    alike(name, 0.6, known)
+}
+
+/// The most similar known name, if its likeness is at least this: 1 is the same, 0 is nothing in common.
+pub(crate) fn alike<'k>(
+    name: &str,
+    least: f64,
+    known: impl IntoIterator<Item = &'k str>,
+) -> Option<&'k str> {
     let like = |known| (strsim::normalized_damerau_levenshtein(name, known), known);
     let near = known
         .into_iter()
         .map(like)
-        .filter(|(likeness, _)| *likeness >= 0.6);
+        .filter(|(likeness, _)| *likeness >= least);
     let nearest = near.max_by(|a, b| a.0.total_cmp(&b.0));
     nearest.map(|(_, known)| known)
 }

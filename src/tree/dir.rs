@@ -35,7 +35,7 @@ pub(crate) struct Dir<'a> {
     /// Whether [`Dir::may_change`] has said so.
     is_changeable: Cell<bool>,
     /// What is asked once, because it cannot change.
-    mount: OnceCell<u64>,
+    mount: Cell<Option<u64>>,
     is_in_user_space: OnceCell<bool>,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Dir<'a> {
             fd,
             path,
             is_changeable: Cell::default(),
-            mount: OnceCell::new(),
+            mount: Cell::default(),
             is_in_user_space: OnceCell::new(),
         }
     }
@@ -160,11 +160,10 @@ impl<'a> Dir<'a> {
     }
 
     pub(crate) fn mount(&self) -> Result<u64, FileError> {
-        if let Some(mount) = self.mount.get() {
-            return Ok(*mount);
-        }
-        let mount = self.facts()?.mount;
-        Ok(*self.mount.get_or_init(|| mount))
+        let known = self.mount.get();
+        let mount = known.map_or_else(|| self.facts().map(|facts| facts.mount), Ok)?;
+        self.mount.set(Some(mount));
+        Ok(mount)
     }
 
     /// Opens a regular file; a link, a pipe or a device is not opened, and nothing waits.

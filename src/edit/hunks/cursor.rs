@@ -129,10 +129,11 @@ impl<'t> Cursor<'t> {
 
     /// The lines of the file that bare headers name.
     fn landmarks(&mut self) -> Result<Vec<String>, DiffError> {
-        let mut landmarks = Vec::new();
+        let (mut landmarks, mut is_bare) = (Vec::new(), false);
         while let Some(header) = self.peek().filter(|line| line.starts_with("@@")) {
             let named = header.trim_start_matches("@@").trim();
-            if ranges(header).is_some() {
+            // A hunk that has lost its lines would go unnoticed.
+            if is_bare || ranges(header).is_some() {
                 return Err(self.error("no hunk follows the `@@` line above"));
             }
             if named.ends_with("@@") || named.starts_with(['-', '+']) {
@@ -141,7 +142,8 @@ impl<'t> Cursor<'t> {
                      a place whose old lines occur once; a combined diff, of a merge, is not read"
                 )));
             }
-            landmarks.extend((!named.is_empty()).then(|| named.to_owned()));
+            is_bare = named.is_empty();
+            landmarks.extend((!is_bare).then(|| named.to_owned()));
             self.at += 1;
         }
         Ok(landmarks)

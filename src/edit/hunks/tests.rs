@@ -89,6 +89,8 @@ fn bare_headers_name_lines_above_them() {
     }
     let error = read("@@@ -1 -1 +1 @@@\n--a\n", BINDING).unwrap_err();
     assert!(error.contains("combined diff"), "{error}");
+    let error = read("@@\n@@ def g\n-a\n+b\n", BINDING).unwrap_err();
+    assert!(error.contains("no hunk follows"), "{error}");
 }
 
 #[test]

@@ -106,6 +106,31 @@ fn a_value_of_one_line_replaces_a_sequence_at_the_column_of_its_key_below_a_comm
 }
 
 #[test]
+fn what_follows_a_block_scalar_of_one_blank_line_stands_behind_it() {
+    for (before, place, after) in [
+        ("- 1\n- |+\n\n", "$", "- 1\n- |+\n\n- 1\n"),
+        ("a:\n  - |+\n\nc: 1\n", "$.a", "a:\n  - |+\n\n  - 1\nc: 1\n"),
+    ] {
+        assert_eq!(done(Y, &yaml_append(place, "1"), before), after);
+    }
+    let before = "a: 1\nb: |+\n\n";
+    assert_eq!(
+        done(Y, &yaml_update("$.zz", "1"), before),
+        "a: 1\nb: |+\n\nzz: 1\n"
+    );
+}
+
+#[test]
+fn a_member_with_an_explicit_key_is_removed_with_its_mark() {
+    for (before, place, after) in [
+        ("? a\n: 1\n? b\n: 2\n", "$.a", "? b\n: 2\n"),
+        ("{? a : 1, b: 2}\n", "$.a", "{b: 2}\n"),
+    ] {
+        assert_eq!(done(Y, &yaml_remove(place), before), after);
+    }
+}
+
+#[test]
 fn a_key_is_created_in_a_mapping_that_is_there() {
     for (before, place, new, after) in [
         ("a: 1\n", "$.b", "2", "a: 1\nb: 2\n"),

@@ -302,7 +302,7 @@ impl<'a> Reader<'a> {
     fn end_of_lines(&self, read: &str, end: usize) -> usize {
         let text = self.body.get(..end).unwrap_or_default();
         let text = text.trim_end_matches(' ');
-        if read.ends_with("\n\n") {
+        if read == "\n" || read.ends_with("\n\n") {
             return without_end(text).len();
         }
         text.trim_end_matches(['\n', '\r']).len()

@@ -157,7 +157,10 @@ impl<'a> Seat<'a> {
         let before = before.map(|before| before.value.span.end);
         let is_flow = self.node.style == Style::Flow;
         let (head, lead) = match key {
-            Some(key) => (key.span.start, after(body, key.span.end, ':')),
+            Some(key) => (
+                explicit(body, key.span.start),
+                after(body, key.span.end, ':'),
+            ),
             None if is_flow => {
                 let lead = before.map_or(self.start + 1, |end| after(body, end, ','));
                 (skip(body, lead), lead)
@@ -205,4 +208,13 @@ fn behind_alias(path: &JsonPath) -> EditError {
 fn missing_key(mapping: &Node, key: &str) -> String {
     let keys = mapping.parts.iter();
     no_key("mapping", keys.map(|part| part.name().unwrap_or("…")), key)
+}
+
+/// Where the `?` is of a key that starts here; without one, where the key starts.
+fn explicit(body: &str, start: usize) -> usize {
+    let before = body.get(..start).unwrap_or_default();
+    let mark = before.trim_end_matches(' ').strip_suffix('?');
+    let mark =
+        mark.filter(|lead| lead.is_empty() || lead.ends_with([' ', '\n', '\r', '{', ',', '[']));
+    mark.map_or(start, str::len)
 }

@@ -52,6 +52,20 @@ fn a_file_takes_a_path_after_it_is_free() {
 }
 
 #[test]
+fn a_copy_without_hunks_has_no_index_line_to_be_required() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("x"), "a\n").unwrap();
+    let rules = DiffRules {
+        require_index: true,
+        ..DiffRules::default()
+    };
+    let diff = "diff --git a/x b/y\nsimilarity index 100%\ncopy from x\ncopy to y\n";
+    let root = Utf8Path::from_path(dir.path()).unwrap();
+    let made = from_diff(diff.as_bytes(), rules, root).unwrap();
+    assert_eq!(made["action_plan"][0]["operation"]["content"], "a\n");
+}
+
+#[test]
 fn sections_of_one_file_follow_each_other() {
     let section = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n";
     let actions = plan(&section.repeat(2)).unwrap();

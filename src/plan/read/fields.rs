@@ -3,9 +3,15 @@
 
 use serde_json::Value;
 
-use crate::task::{Failure, Fault, Found, RelPath, meant, quoted};
+use crate::task::{Failure, Fault, Found, RelPath, alike, named, quoted};
 
 use super::{findings::Findings, synonyms};
+
+/// From this likeness on, an unknown key is a known key with typing errors.
+const LIKE: f64 = 0.8;
+
+/// The longest key that is compared, in characters.
+const LONGEST: usize = 40;
 
 /// An object of the plan. Operations have two layers: the object and its `details` (C-18). If a method returns `None`,
 /// the findings contain the reason.
@@ -124,7 +130,9 @@ impl<'a> Fields<'a> {
             let keys = keys.map(|(key, _)| key.as_str());
             for key in keys.filter(|key| !self.known.contains(key)) {
                 let place = layer.place_of(key);
-                match meant(key, synonyms::of(&self.known)) {
+                let is_short = key.chars().nth(LONGEST).is_none();
+                let alike = || alike(key, LIKE, self.known.iter().copied().filter(|_| is_short));
+                match named(key, synonyms::of(&self.known)).or_else(alike) {
                     Some(meant) => self
                         .findings
                         .invalid(format!("`{place}` is unknown; did you mean `{meant}`?")),

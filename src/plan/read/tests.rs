@@ -278,10 +278,8 @@ fn unknown_keys_are_noted_and_slips_of_the_pen_refused() {
     );
 }
 
-/// The key stands somewhere in a plan, and is refused with the key that is meant.
-#[track_caller]
-fn means(place: &str, key: &str, meant: &str) {
-    let mut whole = json!({
+fn whole_plan() -> Value {
+    json!({
         "plan_id": "p",
         "execution_instructions": {},
         "action_plan": [
@@ -291,7 +289,13 @@ fn means(place: &str, key: &str, meant: &str) {
                 "type": "yaml_update", "path": "$.a", "value": 1}},
             {"action_id": "c", "action_type": "FILE_CREATE", "target": "n", "operation": {"type": "create", "content": ""}},
         ],
-    });
+    })
+}
+
+/// The key stands somewhere in a plan, and is refused with the key that is meant.
+#[track_caller]
+fn means(place: &str, key: &str, meant: &str) {
+    let mut whole = whole_plan();
     good(whole.clone());
     whole.pointer_mut(place).unwrap()[key] = json!(true);
     says(
@@ -299,6 +303,42 @@ fn means(place: &str, key: &str, meant: &str) {
         Fault::PlanInvalid,
         &format!("{key}` is unknown; did you mean `{meant}`?"),
     );
+}
+
+#[test]
+fn keys_that_are_like_a_known_one_are_refused() {
+    for (place, key, meant) in [
+        (
+            "/execution_instructions",
+            "human_approval_requirement",
+            "human_approval_required",
+        ),
+        (
+            "/execution_instructions",
+            "rollback_on_fail",
+            "rollback_on_failure",
+        ),
+        ("/action_plan/0", "validation_ruleset", "validation_rules"),
+        ("/action_plan/0", "depends_upon", "depends_on"),
+    ] {
+        means(place, key, meant);
+    }
+}
+
+#[test]
+fn keys_that_are_like_a_name_in_use_have_no_effect() {
+    for (place, key) in [
+        ("", "model"),
+        ("", "mode"),
+        ("", "checks"),
+        ("", "limit"),
+        ("/execution_instructions", "timeouts"),
+        ("/action_plan/0/operation", "time"),
+    ] {
+        let mut whole = whole_plan();
+        whole.pointer_mut(place).unwrap()[key] = json!("x");
+        good(whole);
+    }
 }
 
 #[test]
