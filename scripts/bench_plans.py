@@ -151,9 +151,13 @@ def disks(oneact, before, patchloom, rounds):
             "--inject=fsync,fdatasync,syncfs:delay_exit=5000"]
     for what, disk, wrap, core in [("on a quick disk (tmpfs)", "/dev/shm", [], []),
                                    ("where a flush takes 5 ms", None, slow, ["-c", "core.fsync=all"])]:
-        for files in (1, FILES):
-            with tempfile.TemporaryDirectory(dir=disk) as base:
-                against_git(what, base, files, (oneact, before, patchloom), (wrap, core), rounds)
+        # What others have just removed would be measured, too.
+        time.sleep(6)
+        with tempfile.TemporaryDirectory(dir=disk) as base:
+            for files in (1, FILES):
+                place = os.path.join(base, str(files))
+                os.mkdir(place)
+                against_git(what, place, files, (oneact, before, patchloom), (wrap, core), rounds)
 
 
 def against_git(what, base, files, programs, disk, rounds):
