@@ -77,28 +77,31 @@ def one_write(root):
         os.fdatasync(file.fileno())
 
 
+def make_project(oneact, base, files):
+    """A project that is in use, with a repository and with a ledger; and the changes as git tells them."""
+    template, after = os.path.join(base, "template"), os.path.join(base, "after")
+    os.mkdir(template)
+    make_tree(template, files, BYTES)
+    quiet("git", "init", "-q", cwd=template)
+    with open(os.path.join(template, ".git", "info", "exclude"), "w", encoding="utf-8") as excluded:
+        excluded.write(".oneact/\nagent_outputs/\nagent_logs/\n")
+    quiet(oneact, cwd=template, stdin=FIRST)
+    quiet("git", "add", "-A", cwd=template)
+    quiet("git", "commit", "-q", "-m", "before", cwd=template)
+    shutil.copytree(template, after)
+    for name in names(files):
+        path = os.path.join(after, name)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace(OLD, NEW))
+    return template, quiet("git", "diff", cwd=after)
+
+
 def against_others(oneact, clients, rounds):
     with tempfile.TemporaryDirectory() as base:
-        template = os.path.join(base, "template")
-        os.mkdir(template)
-        make_tree(template, FILES, BYTES)
-        # A project that is in use: with a repository, and with a ledger.
-        quiet("git", "init", "-q", cwd=template)
-        with open(os.path.join(template, ".git", "info", "exclude"), "w", encoding="utf-8") as excluded:
-            excluded.write(".oneact/\nagent_outputs/\nagent_logs/\n")
-        quiet(oneact, cwd=template, stdin=FIRST)
-        quiet("git", "add", "-A", cwd=template)
-        quiet("git", "commit", "-q", "-m", "before", cwd=template)
+        template, patch = make_project(oneact, base, FILES)
         work = plan(FILES)
-        after = os.path.join(base, "after")
-        shutil.copytree(template, after)
-        for name in names(FILES):
-            path = os.path.join(after, name)
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text.replace(OLD, NEW))
-        patch = quiet("git", "diff", cwd=after)
         playbook = os.path.join(base, "play.yml")
         with open(playbook, "w", encoding="utf-8") as file:
             json.dump([{"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [
@@ -163,23 +166,8 @@ def disks(oneact, before, patchloom, rounds):
 def against_git(what, base, files, programs, disk, rounds):
     oneact, before, patchloom = programs
     wrap, core = disk
-    template, after = os.path.join(base, "template"), os.path.join(base, "after")
-    os.mkdir(template)
-    make_tree(template, files, BYTES)
-    quiet("git", "init", "-q", cwd=template)
-    with open(os.path.join(template, ".git", "info", "exclude"), "w", encoding="utf-8") as excluded:
-        excluded.write(".oneact/\nagent_outputs/\nagent_logs/\n")
-    quiet(oneact, cwd=template, stdin=FIRST)
-    quiet("git", "add", "-A", cwd=template)
-    quiet("git", "commit", "-q", "-m", "before", cwd=template)
-    shutil.copytree(template, after)
-    for name in names(files):
-        path = os.path.join(after, name)
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text.replace(OLD, NEW))
-    patch, work = quiet("git", "diff", cwd=after), plan(files)
+    template, patch = make_project(oneact, base, files)
+    work = plan(files)
     transaction = os.path.join(base, "plan.json")
     with open(transaction, "w", encoding="utf-8") as file:
         json.dump({"version": 1, "operations": [{"op": "replace", "path": name, "old": OLD, "new": NEW} for name in names(files)]}, file)
