@@ -90,22 +90,22 @@ impl Hidden {
 
     /// Redacts secrets in a text that becomes an asset. In the formats of JSON, JSON stays JSON.
     pub(super) fn asset(&self, text: &str, format: Format) -> String {
-        let cut = self.0.cut(text);
         match format {
-            _ if cut == text && !self.0.has_json() => cut,
             Format::Json => self.json(text),
             Format::JsonLines => {
                 let lines = text.split_inclusive('\n');
                 lines.map(|line| self.json(line)).collect()
             }
-            _ => cut,
+            _ => self.0.cut(text),
         }
     }
 
     /// Redacts secrets in JSON; the white space around it stays. JSON in which something is found is written anew.
     fn json(&self, text: &str) -> String {
         let cut = self.0.cut(text);
-        let is_same = cut == text;
+        if cut == text {
+            return cut;
+        }
         let Ok(json) = serde_json::from_str::<&RawValue>(text).map(RawValue::get) else {
             return cut;
         };
@@ -117,7 +117,7 @@ impl Hidden {
             (Err(_), _) | (_, Err(_)) => false,
         };
         match text.split_once(json) {
-            Some((before, after)) if !(is_same && stays) => format!("{before}{left}{after}"),
+            Some((before, after)) if !stays => format!("{before}{left}{after}"),
             _ => text.to_owned(),
         }
     }
@@ -203,14 +203,8 @@ fn undeclared(entry: &Entry, parameters: &Map<String, Value>) -> Map<String, Val
 fn collect(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::String(text) => into.push(text.clone()),
-        // The number without its sign, then also without its exponent, then also without its point.
         Value::Number(number) => {
-            let text = number.to_string();
-            let text = text.trim_start_matches('-');
-            let (digits, _) = text.split_once(['e', 'E']).unwrap_or((text, ""));
-            let mut spellings = vec![text.to_owned(), digits.to_owned(), digits.replace('.', "")];
-            spellings.dedup();
-            into.append(&mut spellings);
+            into.push(number.to_string().trim_start_matches('-').to_owned());
         }
         Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
         Value::Object(object) => object.values().for_each(|item| collect(item, into)),
@@ -224,9 +218,7 @@ mod tests {
 
     #[test]
     fn in_an_asset_secrets_are_redacted_and_nothing_else() {
-        let hidden = Hidden(Secrets::new(
-            ["7777", "hunter2-x", r#"{"a": "key", "b": [true]}"#].map(ToOwned::to_owned),
-        ));
+        let hidden = Hidden(Secrets::new(["7777", "hunter2-x"].map(ToOwned::to_owned)));
         let url = "see https://u:pw@h/?X-Amz-Signature=ff&a=1, or mail a@b.c\n";
         for (format, text, asset) in [
             (Format::Text, url, url),
@@ -240,14 +232,7 @@ mod tests {
             (Format::Json, "{7777", "{***"),
             // The last of two members with one name would hide the first one.
             (Format::Json, r#"{"a": "hunter2-x", "a": 1}"#, r#"{"a":1}"#),
-            (Format::Json, r#"{"a": 7.777e3, "a": 1}"#, r#"{"a":1}"#),
-            (Format::Json, r"[17777, true]", r"[17777,true]"),
-            // A secret that is JSON is found in another spelling, too.
-            (
-                Format::Json,
-                r#"{"k": {"b": [true], "a": "key"}}"#,
-                r#"{"k":"***"}"#,
-            ),
+            (Format::Json, r"[17777, true]", r"[17777, true]"),
             (
                 Format::JsonLines,
                 "{\"a\":7777}\n\n[1]\n",

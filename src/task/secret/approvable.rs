@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    super::ids::unique,
-    CUT, Secrets, decoded,
-    links::{self, Reader},
-    object, without,
+    Secrets,
+    cut::{CUT, cut_json, joined, object, without},
+    links,
 };
 
 /// A parameter in which the person who approves does not see all characters.
@@ -27,13 +26,6 @@ pub(crate) struct Unseen {
     pub(crate) url_characters: usize,
 }
 
-/// How many characters of a parameter are not shown.
-#[derive(Default, PartialEq, Eq)]
-struct Count {
-    secret: usize,
-    url: usize,
-}
-
 impl Secrets {
     /// The parameters for the person who approves them, and the parameters in which characters were cut.
     pub(crate) fn approvable(
@@ -41,61 +33,50 @@ impl Secrets {
         parameters: Map<String, Value>,
     ) -> (Map<String, Value>, Vec<Unseen>) {
         let mut counts = Vec::new();
-        let mut names = Vec::new();
-        let mut values = Vec::new();
+        let mut members = Vec::new();
         for (name, value) in parameters {
-            let mut count = Count::default();
-            names.push(self.approvable_text(&name, &mut count));
-            values.push(self.approvable_value(value, &mut count));
-            counts.push(count);
+            let (mut secret, mut url) = (0, 0);
+            let mut cut = |text: &str| {
+                let (shown, of_secrets, of_urls) = self.approvable_text(text);
+                secret += of_secrets;
+                url += of_urls;
+                shown
+            };
+            let name = cut(&name);
+            members.push((
+                name,
+                cut_json(value, &mut cut, &|number| self.is_told_by(number)),
+            ));
+            counts.push((secret, url));
         }
         // No name may be lost, so the second of two equal names gets a number.
-        let names = unique(names.iter().map(String::as_str), |name, number| {
-            format!("{name} ({number})")
-        });
-        let unseen = names.iter().zip(counts);
-        let unseen = unseen.filter(|(_, count)| *count != Count::default());
-        let unseen = unseen.map(|(name, count)| Unseen {
+        let Value::Object(shown) = object(members) else {
+            return (Map::new(), Vec::new());
+        };
+        let unseen = shown
+            .keys()
+            .zip(counts)
+            .filter(|(_, count)| *count != (0, 0));
+        let unseen = unseen.map(|(name, (secret_characters, url_characters))| Unseen {
             step: None,
             parameter: name.clone(),
-            secret_characters: count.secret,
-            url_characters: count.url,
+            secret_characters,
+            url_characters,
         });
         let unseen = unseen.collect();
-        (names.into_iter().zip(values).collect(), unseen)
+        (shown, unseen)
     }
 
-    fn approvable_value(&self, value: Value, count: &mut Count) -> Value {
-        match value {
-            Value::String(text) => Value::String(self.approvable_text(&text, count)),
-            Value::Array(items) => {
-                let items = items.into_iter();
-                items
-                    .map(|item| self.approvable_value(item, count))
-                    .collect()
-            }
-            Value::Object(members) => object(members.into_iter().map(|(name, item)| {
-                let name = self.approvable_text(&name, count);
-                (name, self.approvable_value(item, count))
-            })),
-            Value::Number(number) if self.stand_in(&number) => {
-                count.secret += number.as_str().len();
-                Value::from(CUT)
-            }
-            plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => plain,
-        }
-    }
-
-    fn approvable_text(&self, text: &str, count: &mut Count) -> String {
+    /// A text without secrets and credentials of URLs, and how many of its characters are cut for each of the two.
+    fn approvable_text(&self, text: &str) -> (String, usize, usize) {
         let mut cuts = self.found(text.as_bytes());
         let of_secrets = characters(text, &cuts);
         // A `***` that the sender wrote is shown as it is, so nothing is hidden there.
-        let links = links::cuts(text, Reader::Approver).into_iter();
+        let links = links::cuts(text).into_iter();
         cuts.extend(links.filter(|cut| text.get(cut.clone()) != Some(CUT)));
-        let cuts = decoded::joined(cuts);
-        count.secret += of_secrets;
-        count.url += characters(text, &cuts) - of_secrets;
-        without(text.as_bytes(), cuts)
+        let cuts = joined(cuts);
+        let of_urls = characters(text, &cuts) - of_secrets;
+        (without(text.as_bytes(), cuts), of_secrets, of_urls)
     }
 }
 

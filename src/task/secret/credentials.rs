@@ -3,94 +3,60 @@
 
 use std::{borrow::Cow, sync::LazyLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
 
-use super::redact_presigned;
+use super::{CUT, redact_presigned};
 
 /// The part of a line that is checked, in bytes. A preview shows less.
 const LONGEST: usize = 4096;
 
 const KEY_BEGINS: &str = "PRIVATE KEY";
 
+/// A text can match a rule only if it contains one of these, in either case. Most texts contain none, and this saves
+/// compiling the rules, which takes as long as checking a hundred files.
+const SIGNS: &str = "\
+    authorization pass pwd secret token credential apikey api_key api-key accesskey access_key access-key privatekey \
+    private_key private-key accountkey account_key account-key bearer basic akia asia agpa aida aroa ghp_ gho_ ghu_ ghs_ \
+    ghr_ _pat_ glpat- xox sk- k_live_ k_test_ aiza npm_ pypi- hf_ eyj";
+
 /// What a credential looks like, and what replaces it.
-struct Rule {
-    /// A text can match only if it contains one of these, in either case. Most texts contain none, and this saves
-    /// compiling the patterns, which takes as long as checking a hundred files.
-    signs: &'static [&'static str],
-    pattern: &'static str,
-    stays: &'static str,
-}
-
-/// The rule of names and their values: `db_password = x`, `"apiKey": "x"`, `export TOKEN=x`, `Authorization: Bearer x`.
-/// Its signs and its pattern are made from one list: words, most with what can follow them, and words before `key`.
-macro_rules! named {
-    ($first:literal $(, $word:literal $rest:literal)*; $($key:literal),*) => {
-        Rule {
-            signs: &[
-                $first, $($word,)*
-                $(concat!($key, "key"), concat!($key, "_key"), concat!($key, "-key"),)*
-            ],
-            pattern: concat!(
-                "(?i:((?:", $first, $("|", $word, $rest,)* $("|", $key, "[_-]?key",)*
-                r#")["']?\s*(?:=>|:=|[:=])\s*)(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?:(?:Bearer|Basic|Token)\s+)?[^\s,;}\])]+))"#
-            ),
-            stays: "${1}***",
-        }
-    };
-}
-
-const RULES: &[Rule] = &[
-    named!(
-        "authorization", "pass" "(?:word|wd|phrase)?", "pwd" "", "secret" "", "token" "", "credential" "s?";
-        "api", "access", "secret", "private", "account"
+const RULES: &[(&str, &str)] = &[
+    // Names and their values: `db_password = x`, `"apiKey": "x"`, `export TOKEN=x`, `Authorization: Bearer x`.
+    (
+        concat!(
+            r#"((?i-u:authorization|pass(?:word|wd|phrase)?|pwd|secret|token|credentials?"#,
+            r#"|(?:api|access|secret|private|account)[_-]?key)["']?\s*(?:=>|:=|[:=])\s*)"#,
+            r#"(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?:(?i-u:Bearer|Basic|Token)\s+)?[^\s,;}\])]+)"#
+        ),
+        "${1}***",
     ),
     // An HTTP authentication scheme without a name before it.
-    Rule {
-        signs: &["bearer", "basic"],
-        pattern: r"(?i:\b(Bearer|Basic)\s+[A-Za-z0-9+/=._~-]{16,})",
-        stays: "${1} ***",
-    },
+    (
+        r"\b((?i-u:Bearer|Basic))\s+[A-Za-z0-9+/=._~-]{16,}",
+        "${1} ***",
+    ),
     // AWS key ids.
-    Rule {
-        signs: &["akia", "asia", "agpa", "aida", "aroa"],
-        pattern: r"\b(?:AKIA|ASIA|AGPA|AIDA|AROA)[0-9A-Z]{12,}",
-        stays: "***",
-    },
+    (r"\b(?:AKIA|ASIA|AGPA|AIDA|AROA)[0-9A-Z]{12,}", "***"),
     // Tokens with the prefix of their issuer: GitHub, GitLab, Slack, OpenAI and Anthropic, Stripe, Google, npm,
     // PyPI, Hugging Face.
-    Rule {
-        signs: &[
-            "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "_pat_", "glpat-", "xox", "sk-", "k_live_",
-            "k_test_", "aiza", "npm_", "pypi-", "hf_",
-        ],
-        pattern: r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|sk-|[rs]k_(?:live|test)_|AIza|npm_|pypi-|hf_)[0-9A-Za-z_-]{16,}",
-        stays: "***",
-    },
+    (
+        concat!(
+            r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|sk-|[rs]k_(?:live|test)_|AIza|npm_|pypi-|hf_)",
+            r"[0-9A-Za-z_-]{16,}"
+        ),
+        "***",
+    ),
     // JSON Web Tokens.
-    Rule {
-        signs: &["eyj"],
-        pattern: r"\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*)?",
-        stays: "***",
-    },
+    (
+        r"\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*)?",
+        "***",
+    ),
 ];
-
-/// The rules match these as an s and a k, because they ignore case.
-const LETTERS: &[&str] = &["\u{17f}", "\u{212a}"];
-
-/// The search for the signs. If it cannot be built, the rules check every text.
-static LOOK: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .kind(Some(AhoCorasickKind::NoncontiguousNFA))
-        .prefilter(false)
-        .build(RULES.iter().flat_map(|rule| rule.signs).chain(LETTERS))
-        .ok()
-});
 
 /// All rules if the text contains a sign, otherwise none.
 fn rules_for(text: &str) -> &'static [(Regex, &'static str)] {
-    if LOOK.as_ref().is_none_or(|look| look.is_match(text)) {
+    let lower = text.to_ascii_lowercase();
+    if SIGNS.split(' ').any(|sign| lower.contains(sign)) {
         &TABLE
     } else {
         &[]
@@ -99,7 +65,7 @@ fn rules_for(text: &str) -> &'static [(Regex, &'static str)] {
 
 /// The compiled rules, built when a text first needs them. A test checks that every rule compiles.
 static TABLE: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
-    let built = |rule: &Rule| Some((Regex::new(rule.pattern).ok()?, rule.stays));
+    let built = |(rule, stays): &(&str, &'static str)| Some((Regex::new(rule).ok()?, *stays));
     RULES.iter().filter_map(built).collect()
 });
 
@@ -129,7 +95,7 @@ impl Hiding {
     /// The whole line, with `***` for each credential.
     pub(crate) fn hide_all(self, line: &str) -> Cow<'_, str> {
         if matches!(self, Self::Keys) && is_key_body(line) {
-            return Cow::Borrowed("***");
+            return Cow::Borrowed(CUT);
         }
         let mut text = redact_presigned(line);
         for (rule, stays) in rules_for(line) {
@@ -144,9 +110,8 @@ impl Hiding {
 /// A text of any length with its credentials hidden, for records; borrowed if there are none.
 pub(crate) fn hidden(text: &str) -> Cow<'_, str> {
     let hiding = Hiding::of(text, "");
-    let looks_so = || rules_for(text).iter().any(|(rule, _)| rule.is_match(text));
-    let signed = || matches!(redact_presigned(text), Cow::Owned(_));
-    if matches!(hiding, Hiding::Usual) && !looks_so() && !signed() {
+    let is_plain = matches!(hiding, Hiding::Usual) && rules_for(text).is_empty();
+    if is_plain && matches!(redact_presigned(text), Cow::Borrowed(_)) {
         return Cow::Borrowed(text);
     }
     let lines = text.split_inclusive('\n').map(|line| {

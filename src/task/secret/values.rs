@@ -1,5 +1,4 @@
-//! Cuts values that were passed on to a server from the server's output. Numbers are compared by their value: `4821`,
-//! `4821.0` and `4.821e+03` are equal.
+//! Cuts values that were passed on to a server from the server's output.
 
 use std::{
     fmt, iter,
@@ -7,38 +6,47 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD},
+};
 use serde_json::{Number, Value};
 
 use super::{
-    CUT, decoded,
-    forms::{Forms, MANY, SHORTEST},
-    object, redact_presigned, without,
+    cut::{cut_json, without},
+    escapes, redact_presigned,
 };
+
+/// The shortest secret, in bytes. Shorter values are flags, and cutting them would garble every text.
+const SHORTEST: usize = 4;
+
+/// The shortest line of a value that is searched for on its own. Shorter lines are punctuation.
+const SHORTEST_LINE: usize = 8;
 
 /// A number that contains this many digits of a value does not contain them by chance.
 const LONG_NUMBER: usize = 8;
 
-/// The most bytes that one byte takes when it is escaped. `\\\\u0022` and `%255Cu0022` are the longest escapes in
-/// use.
-const ESCAPED: usize = 12;
+/// The most bytes that all values have together. The search takes some hundred times their length in memory.
+const MOST: usize = 256 * 1024;
+
+/// The most bytes that one byte takes when it is escaped: `\u0022`.
+const ESCAPED: usize = 6;
 
 /// The values to cut. The search is built only if there are values, and all copies share it.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets(Option<Arc<Known>>);
 
+struct Known {
+    values: Vec<String>,
+    /// The search; `None` if the values are too long for it. Then nothing is shown.
+    search: OnceLock<Option<AhoCorasick>>,
+}
+
 impl PartialEq for Secrets {
     fn eq(&self, other: &Self) -> bool {
         self.values() == other.values()
     }
-}
-
-struct Known {
-    values: Vec<String>,
-    numbers: Vec<Numeral>,
-    /// The values that are the JSON of an object or an array. A server may send them in another spelling.
-    documents: Vec<Value>,
-    /// The search; `None` if it could not be built. Then nothing is shown.
-    forms: OnceLock<Option<Forms>>,
 }
 
 impl fmt::Debug for Secrets {
@@ -50,15 +58,9 @@ impl fmt::Debug for Secrets {
 impl Secrets {
     pub(crate) fn new(values: impl IntoIterator<Item = String>) -> Self {
         let long = |value: &String| value.trim().len() >= SHORTEST;
-        let values: Vec<String> = values.into_iter().filter(long).collect();
         let known = Known {
-            numbers: values
-                .iter()
-                .filter_map(|value| Numeral::read(value))
-                .collect(),
-            documents: values.iter().filter_map(|value| document(value)).collect(),
-            values,
-            forms: OnceLock::new(),
+            values: values.into_iter().filter(long).collect(),
+            search: OnceLock::new(),
         };
         Self((!known.values.is_empty()).then(|| Arc::new(known)))
     }
@@ -84,17 +86,14 @@ impl Secrets {
         self.0.as_ref().map_or(&[], |known| &known.values)
     }
 
-    /// How far windows of a text must overlap, in bytes, so that every value is found in any spelling: the longest
-    /// value, or the beginning of a very long one, with all bytes escaped.
+    /// How far windows of a text must overlap, in bytes, so that every value is found: the longest value, with all bytes
+    /// escaped.
     pub(crate) fn longest(&self) -> usize {
         let lengths = self.values().iter().map(String::len);
-        lengths.max().unwrap_or(0).min(MANY) * ESCAPED
+        lengths.max().unwrap_or(0).min(MOST) * ESCAPED
     }
 
     pub(crate) fn cut(&self, text: &str) -> String {
-        if self.is_empty() {
-            return text.to_owned();
-        }
         without(text.as_bytes(), self.found(text.as_bytes()))
     }
 
@@ -114,85 +113,23 @@ impl Secrets {
         without(bytes.get(start..end).unwrap_or_default(), inside)
     }
 
-    /// Cuts the values from every text of a JSON value, names included, and replaces numbers that reveal a value.
+    /// Cuts the values from every text of a JSON value, names included, and from numbers that tell a value.
     pub(crate) fn cut_value(&self, value: Value) -> Value {
         if self.is_empty() {
             return value;
         }
-        if self.is_document(&value) {
-            return Value::from(CUT);
-        }
-        match value {
-            Value::String(text) => Value::String(self.cut(&text)),
-            Value::Array(items) => items.into_iter().map(|item| self.cut_value(item)).collect(),
-            Value::Object(members) => object(
-                members
-                    .into_iter()
-                    .map(|(name, item)| (self.cut(&name), self.cut_value(item))),
-            ),
-            Value::Number(number) if self.stand_in(&number) => Value::from(CUT),
-            plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => plain,
-        }
-    }
-
-    /// Whether a number has the digits of a value, whatever its sign, point and exponent are, or contains a long
-    /// value. A short value, such as a port, occurs in many numbers by chance.
-    pub(super) fn stand_in(&self, number: &Number) -> bool {
-        let text = number.to_string();
-        let text = text.trim_start_matches('-');
-        if Numeral::read(text).is_some_and(|number| self.tell(&number)) {
-            return true;
-        }
-        let (decimal, _) = text.split_once(['e', 'E']).unwrap_or((text, ""));
-        let whole = match decimal.split_once('.') {
-            Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
-            _ => decimal,
-        };
-        let digits = decimal.replace('.', "");
-        [text, whole, &digits].into_iter().any(|spelling| {
-            let is_all = |found: &Range<usize>| found.len() == spelling.len();
-            let mut found = self.found(spelling.as_bytes()).into_iter();
-            found.any(|found| is_all(&found) || found.len() >= LONG_NUMBER)
+        cut_json(value, &mut |text| self.cut(text), &|number| {
+            self.is_told_by(number)
         })
     }
 
-    /// Whether a number in a text tells a value, as in [`Self::stand_in`]. A short one without an exponent occurs by
-    /// chance. Numbers that contain a value as it is written are found by the search.
-    fn told(&self, number: &str, forms: &Forms) -> bool {
-        let (decimal, power) = number.split_once(['e', 'E']).unwrap_or((number, ""));
-        if power.is_empty() && number.len() < SHORTEST {
-            return false;
-        }
-        let tells = |read: &Numeral| (read.is_long() || !power.is_empty()) && self.tell(read);
-        let mut found = Vec::new();
-        if decimal.contains('.') {
-            forms.find(decimal.replace('.', "").as_bytes(), &mut found);
-        }
-        Numeral::read(number).as_ref().is_some_and(tells)
-            || found.iter().any(|found| found.len() >= LONG_NUMBER)
-    }
-
-    fn has_a_number(&self) -> bool {
-        self.0
-            .as_ref()
-            .is_some_and(|known| !known.numbers.is_empty())
-    }
-
-    /// Whether a value is found with certainty only among the values of JSON, because its spelling may differ.
-    pub(crate) fn has_json(&self) -> bool {
-        let known = self.0.as_ref();
-        known.is_some_and(|known| !known.numbers.is_empty() || !known.documents.is_empty())
-    }
-
-    fn is_document(&self, value: &Value) -> bool {
-        let known = self.0.as_ref();
-        known.is_some_and(|known| known.documents.contains(value))
-    }
-
-    /// Whether a number is a value in another spelling.
-    fn tell(&self, number: &Numeral) -> bool {
-        let numbers = self.0.as_ref().map_or(&[][..], |known| &known.numbers);
-        numbers.iter().any(|known| known.tells(number))
+    /// Whether a number is a value, or contains a long one. A short value, such as a port, occurs in many numbers by
+    /// chance.
+    pub(super) fn is_told_by(&self, number: &Number) -> bool {
+        let text = number.to_string();
+        let digits = text.trim_start_matches('-');
+        let mut found = self.found(digits.as_bytes()).into_iter();
+        found.any(|found| found.len() == digits.len() || found.len() >= LONG_NUMBER)
     }
 
     /// The ranges of the values in the text, in order, with overlapping ranges joined.
@@ -200,102 +137,63 @@ impl Secrets {
         let Some(known) = &self.0 else {
             return Vec::new();
         };
-        match known.forms.get_or_init(|| Forms::of(&known.values)) {
-            Some(forms) => decoded::find(text, |text, found| {
-                forms.find(text, found);
-                if self.has_a_number() {
-                    let told = within(text).filter(|place| {
-                        let spelling = text.get(place.clone()).map(str::from_utf8);
-                        spelling.is_some_and(|text| text.is_ok_and(|text| self.told(text, forms)))
-                    });
-                    found.extend(told);
+        let Some(search) = known.search.get_or_init(|| search(&known.values)) else {
+            return iter::once(0..text.len()).collect();
+        };
+        escapes::find(text, |text, found: &mut Vec<Range<usize>>| {
+            for place in search.find_overlapping_iter(text).map(|form| form.range()) {
+                match found.last_mut() {
+                    Some(last) if place.start >= last.start && place.start < last.end => {
+                        last.end = last.end.max(place.end);
+                    }
+                    _ => found.push(place),
                 }
-            }),
-            None => iter::once(0..text.len()).collect(),
-        }
+            }
+        })
     }
 }
 
-/// The object or array whose JSON a value is.
-fn document(value: &str) -> Option<Value> {
-    let is_document = value.trim_start().starts_with(['{', '[']);
-    let read = is_document.then(|| serde_json::from_str(value));
-    read?.ok()
+/// The search for all forms of these values; `None` if they are too long together.
+fn search(values: &[String]) -> Option<AhoCorasick> {
+    if values.iter().map(String::len).sum::<usize>() > MOST {
+        return None;
+    }
+    let forms = values.iter().flat_map(|value| words(value)).flat_map(forms);
+    let forms = forms.filter(|form| form.len() >= SHORTEST);
+    let kind = Some(AhoCorasickKind::ContiguousNFA);
+    AhoCorasick::builder().kind(kind).build(forms).ok()
+}
+
+/// The parts of a value that are searched for: the value, the value without blanks around it, and its lines.
+fn words(value: &str) -> impl Iterator<Item = &str> {
+    let trimmed = value.trim();
+    let lines = trimmed.lines().map(str::trim);
+    let lines = lines.filter(move |line| line.len() >= SHORTEST_LINE && *line != trimmed);
+    let whole = (value != trimmed).then_some(value);
+    whole.into_iter().chain([trimmed]).chain(lines)
+}
+
+/// A word as it is, as an HTML form writes it (`+` for a space), and in base64.
+fn forms(word: &str) -> Vec<String> {
+    let mut forms = vec![word.to_owned()];
+    if word.contains(' ') {
+        forms.push(word.replace(' ', "+"));
+    }
+    // The word may stand behind other bytes. Only the characters that depend on nothing but the word are searched for.
+    for before in 0..3 {
+        let mut bytes = vec![0; before];
+        bytes.extend_from_slice(word.as_bytes());
+        let whole = (before * 8).div_ceil(6)..bytes.len() * 8 / 6;
+        for encoded in [
+            STANDARD_NO_PAD.encode(&bytes),
+            URL_SAFE_NO_PAD.encode(&bytes),
+        ] {
+            forms.extend(encoded.get(whole.clone()).map(str::to_owned));
+        }
+    }
+    forms.dedup();
+    forms
 }
 
 #[cfg(test)]
 mod tests;
-
-/// A decimal number without its sign: its digits without leading and trailing zeros, and the power of ten of the
-/// last.
-#[derive(Debug, PartialEq, Eq)]
-struct Numeral {
-    digits: String,
-    power: i64,
-}
-
-impl Numeral {
-    /// Reads a whole text as a number; `None` if it is zero or not a number.
-    pub(super) fn read(text: &str) -> Option<Self> {
-        let text = text.trim().trim_start_matches(['-', '+']);
-        let (decimal, power) = match text.split_once(['e', 'E']) {
-            Some((decimal, power)) => (decimal, i64::from(power.parse::<i32>().ok()?)),
-            None => (text, 0),
-        };
-        let (whole, fraction) = decimal.split_once('.').unwrap_or((decimal, ""));
-        let all = format!("{whole}{fraction}");
-        if !all.bytes().all(|digit| digit.is_ascii_digit()) {
-            return None;
-        }
-        let kept = all.trim_end_matches('0');
-        let digits = kept.trim_start_matches('0').to_owned();
-        let last =
-            i64::try_from(fraction.len() + kept.len()).ok()? - i64::try_from(all.len()).ok()?;
-        (!digits.is_empty()).then_some(Self {
-            digits,
-            power: power - last,
-        })
-    }
-
-    /// Whether one number reveals the other: they have the same value or, if these are long enough, the same
-    /// digits.
-    pub(super) fn tells(&self, other: &Self) -> bool {
-        self.digits == other.digits && (self.power == other.power || self.is_long())
-    }
-
-    /// Whether it has so many digits that they do not occur by chance.
-    pub(super) fn is_long(&self) -> bool {
-        self.digits.len() >= SHORTEST
-    }
-}
-
-/// The numbers in a text: from the beginning of each group of digits, as far as one number reaches. Anything can stand
-/// beside them: `v6e+09`, `1-6e+09`, `0.6.5`.
-fn within(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
-    let digits = |from: usize| {
-        let rest = text.get(from..).unwrap_or_default();
-        rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
-    };
-    let mut next = 0;
-    iter::from_fn(move || {
-        let start = next + text.get(next..)?.iter().position(u8::is_ascii_digit)?;
-        next = start + digits(start);
-        let fraction = match text.get(next) {
-            Some(b'.') => 1 + digits(next + 1),
-            _ => 0,
-        };
-        let mark = next + fraction;
-        let sign = usize::from(matches!(text.get(mark + 1), Some(b'+' | b'-')));
-        let power = match (text.get(mark), digits(mark + 1 + sign)) {
-            (Some(b'e' | b'E'), count @ 1..) => 1 + sign + count,
-            _ => 0,
-        };
-        // A full stop is no part of a number.
-        let end = if fraction == 1 && power == 0 {
-            next
-        } else {
-            mark + power
-        };
-        Some(start..end)
-    })
-}
