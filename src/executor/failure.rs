@@ -17,6 +17,7 @@ use super::judge::{self, Class, Judged};
 /// `stderr` is what the server wrote to it during the call.
 pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String, stderr: &str) -> Judged {
     if let CallError::Rpc { code, words, .. } = error
+        && !judge::TIME_OUT_CODES.contains(code)
         && let Some(words) = words
             .as_ref()
             .filter(|words| !judge::is_a_reason(*code, words))
@@ -27,6 +28,9 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String, stderr: 
         return class.judged(message, detail).of_no_reason();
     }
     let class: Class = match error {
+        CallError::Rpc { code, .. } if judge::TIME_OUT_CODES.contains(code) => {
+            judge::by_rule(entry, &detail).unwrap_or_else(|| Fault::ToolTimeout.into())
+        }
         CallError::NotFound { .. } => Fault::ServerNotFound.into(),
         CallError::SpawnFailed { .. } => Fault::ServerUnreachable.into(),
         CallError::StartupTimeout { .. } | CallError::TimedOut { .. } => Fault::ToolTimeout.into(),
@@ -87,17 +91,13 @@ pub(crate) fn of_http(trouble: Trouble) -> Fault {
     }
 }
 
-/// Everything that the error of an answer says, its code included, for a search. None if it was too long to be read
+/// Everything that the error of an answer says, for a search. None if it was too long to be read
 /// whole.
 pub(super) fn all_words(error: &CallError) -> Option<String> {
     match error {
-        CallError::Rpc { code, words, .. } => {
-            let words = words.as_ref()?;
-            Some(format!("{words}\nerror {code}"))
-        }
-        CallError::CapabilityMissing { words, .. } | CallError::ProtocolMismatch { words, .. } => {
-            words.clone()
-        }
+        CallError::Rpc { words, .. }
+        | CallError::CapabilityMissing { words, .. }
+        | CallError::ProtocolMismatch { words, .. } => words.clone(),
         _ => Some(String::new()),
     }
 }

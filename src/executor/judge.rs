@@ -1,9 +1,8 @@
 //! Whether the tool succeeded, by MCP's `isError`, the entry's rules, and texts of failures.
 
 mod reason;
-mod time_out;
 
-use std::{borrow::Cow, fmt::Write as _};
+use std::borrow::Cow;
 
 use serde_json::Value;
 
@@ -36,14 +35,6 @@ pub(super) enum Open {
     Yes(&'static str),
 }
 
-/// What determined the class of a failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
-    /// A failure rule of the entry.
-    Rule,
-    Oneact,
-}
-
 impl Judged {
     /// An error without a reason leaves it open what the call did. A rule that knows a line of stderr changes nothing.
     pub(super) fn of_no_reason(self) -> Self {
@@ -56,11 +47,8 @@ impl Judged {
         if self.open == Open::Maybe {
             self.open = match told {
                 None => Open::Yes(" The answer could not be searched for a time-out."),
-                Some(told) if time_out::is_named(told) => {
+                Some(told) if has_one(&told.to_lowercase(), &TIME_OUT) => {
                     Open::Yes(" The answer names a time-out.")
-                }
-                Some(told) if time_out::is_told(told) => {
-                    Open::Yes(" A part of the answer names a time-out, or cannot be read.")
                 }
                 Some(_) => Open::No,
             };
@@ -153,68 +141,51 @@ fn words(entry: &Entry, answer: &ToolAnswer, document: Option<&Document>) -> Str
     }
 }
 
-/// The whole answer of a failed tool as JSON, for a search. None if it cannot be read as a value: escapes may hide words,
-/// and of two members with one name, the value has only the last.
-pub(super) fn all_words(answer: &ToolAnswer, document: Option<&Document>) -> Option<String> {
-    let mut words = answer.whole.distinct().ok()?.to_string();
-    if let Some(document) = document.filter(|_| answer.structured.is_none()) {
-        // Writing to memory cannot fail.
-        let _ = write!(words, "\n{}", document.value().ok()?);
-    }
-    Some(words)
-}
-
 /// The fault of a failure, and whether a retry may help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Class {
     pub(super) fault: Fault,
     recoverable: bool,
-    by: By,
+    open: Open,
 }
 
 impl Class {
-    pub(super) fn judged(self, message: String, detail: String) -> Judged {
-        let Self {
-            fault,
-            recoverable,
-            by,
-        } = self;
-        let open = match (fault, by) {
-            (Fault::ToolTimeout | Fault::OutcomeUnknown, _) => Open::Yes(""),
-            (_, By::Rule) => Open::No,
-            (_, By::Oneact) => Open::Maybe,
+    fn new(fault: Fault, recoverable: bool, otherwise: Open) -> Self {
+        let open = match fault {
+            Fault::ToolTimeout | Fault::OutcomeUnknown => Open::Yes(""),
+            _ => otherwise,
         };
-        let failure = Failure {
+        Self {
             fault,
-            message,
             recoverable,
+            open,
+        }
+    }
+
+    pub(super) fn judged(self, message: String, detail: String) -> Judged {
+        let failure = Failure {
+            fault: self.fault,
+            message,
+            recoverable: self.recoverable,
         };
         Judged {
             failure,
             detail,
-            open,
+            open: self.open,
         }
     }
 }
 
 impl From<Fault> for Class {
     fn from(fault: Fault) -> Self {
-        Self {
-            fault,
-            recoverable: fault.recoverable(),
-            by: By::Oneact,
-        }
+        Self::new(fault, fault.recoverable(), Open::Maybe)
     }
 }
 
 impl From<&FailureRule> for Class {
     fn from(rule: &FailureRule) -> Self {
         let recoverable = rule.recoverable.unwrap_or(rule.fault.recoverable());
-        Self {
-            fault: rule.fault,
-            recoverable,
-            by: By::Rule,
-        }
+        Self::new(rule.fault, recoverable, Open::No)
     }
 }
 
@@ -231,11 +202,11 @@ pub(super) fn class(entry: &Entry, text: &str) -> Class {
     match by_text(text) {
         Some(fault) => because(fault.into(), "the built-in table of texts"),
         None => because(
-            Class {
-                fault: Fault::ToolError,
-                recoverable: entry.on_failure == OnFailure::Recoverable,
-                by: By::Oneact,
-            },
+            Class::new(
+                Fault::ToolError,
+                entry.on_failure == OnFailure::Recoverable,
+                Open::Maybe,
+            ),
             "`on_failure`: no rule knows its words",
         ),
     }
@@ -318,8 +289,32 @@ pub(super) fn shorten(text: &str) -> String {
     }
 }
 
+/// The phrases of a time-out.
+const TIME_OUT: [&str; 20] = [
+    "timed out",
+    "timed_out",
+    "timed-out",
+    "timedout",
+    "timeout",
+    "time-out",
+    "time_out",
+    "deadline exceeded",
+    "deadline_exceeded",
+    "deadlineexceeded",
+    "deadline has elapsed",
+    "error -32001",
+    "status 408",
+    "status code 408",
+    "status 504",
+    "status code 504",
+    "http 408",
+    "http 504",
+    "504 gateway",
+    "curl: (28)",
+];
+
 /// What the message says of each class that has a text of its own, and phrases of the class, in lower case; the first
-/// class that matches wins. [`time_out`] finds a time-out.
+/// class that matches wins.
 const PHRASES: [(Fault, &str, &[&str]); 4] = [
     (
         Fault::RateLimited,
@@ -353,9 +348,12 @@ const PHRASES: [(Fault, &str, &[&str]); 4] = [
     (
         Fault::ToolTimeout,
         "it timed out, possibly for network connectivity or rate limiting",
-        &[],
+        &TIME_OUT,
     ),
 ];
+
+/// The codes of JSON-RPC errors that mean a time-out: that of the SDKs of MCP, and those of HTTP and of Cloudflare.
+pub(super) const TIME_OUT_CODES: [i64; 4] = [-32001, 408, 504, 524];
 
 fn by_text(text: &str) -> Option<Fault> {
     let lower = text.to_lowercase();
@@ -363,9 +361,12 @@ fn by_text(text: &str) -> Option<Fault> {
         return Some(Fault::RateLimited);
     }
     let mut classes = PHRASES.iter();
-    let found = classes.find(|(.., phrases)| phrases.iter().any(|phrase| lower.contains(phrase)));
-    let time_out = || time_out::is_named(text).then_some(Fault::ToolTimeout);
-    found.map(|(fault, ..)| *fault).or_else(time_out)
+    let found = classes.find(|(.., phrases)| has_one(&lower, phrases));
+    found.map(|(fault, ..)| *fault)
+}
+
+fn has_one(text: &str, phrases: &[&str]) -> bool {
+    phrases.iter().any(|phrase| text.contains(phrase))
 }
 
 /// Whether a text contains a number by itself, not as a part of another one.

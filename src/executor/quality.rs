@@ -147,7 +147,7 @@ pub(super) fn fits(
     outcome: &mut Outcome,
 ) -> Result<(), Failure> {
     let tool = &entry.tool;
-    let (misfits, never) = match output {
+    let misfits = match output {
         OutputCheck::None | OutputCheck::Fits => return Ok(()),
         OutputCheck::Unusable(reason) => {
             outcome.notes.push(format!(
@@ -155,8 +155,7 @@ pub(super) fn fits(
             ));
             return Ok(());
         }
-        OutputCheck::Breaks(misfits) => (misfits, None),
-        OutputCheck::Never(misfits) => (misfits, Some("; no answer fits that schema")),
+        OutputCheck::Breaks(misfits) => misfits,
     };
     let kept = match document.map(|document| (document, document.to_string().len())) {
         None => String::new(),
@@ -175,15 +174,10 @@ pub(super) fn fits(
         })
         .collect();
     let message = format!(
-        "the result of {tool} does not fit the tool's own output schema: {}{kept}{}. Report it to the server's author; with \
+        "the result of {tool} does not fit the tool's own output schema: {}{kept}. Report it to the server's author; with \
          `output_schema = \"ignore\"` in [capability.{}], oneact accepts such results",
         misfits.join("; "),
-        never.unwrap_or_default(),
         entry.id
     );
-    let failure = Failure::new(Fault::ResultInvalid, message);
-    Err(Failure {
-        recoverable: failure.recoverable && never.is_none(),
-        ..failure
-    })
+    Err(Failure::new(Fault::ResultInvalid, message))
 }

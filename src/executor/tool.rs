@@ -219,7 +219,8 @@ fn verdict(
     match judge::judge(entry, (&answer, stderr), document.as_ref(), hidden) {
         Ok(()) => Ok((answer, document)),
         Err(judged) => {
-            let told = judge::all_words(&answer, document.as_ref());
+            // Of two members with one name, a value has only the last.
+            let told = answer.whole.distinct().ok().map(|all| all.to_string());
             Err(judged.searched(told.as_deref()))
         }
     }

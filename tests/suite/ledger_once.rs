@@ -267,7 +267,6 @@ fn a_rule_that_decides_is_heard() {
 fn without_a_rule_the_words_of_every_part_decide() {
     let resource =
         json!([{"type": "resource", "resource": {"uri": "x:y", "text": "it timed out"}}]);
-    let texts = json!([{"type": "text", "text": "it timed"}, {"type": "text", "text": "out"}]);
     let data = with(error(-32603, "failed"), "/error/data", json!("timed\nout"));
     let width = json!({"width": 408});
     for (answer, fault, effect) in [
@@ -296,11 +295,6 @@ fn without_a_rule_the_words_of_every_part_decide() {
             "unknown",
         ),
         (
-            with(says(""), "/result/content", texts),
-            "timeout",
-            "unknown",
-        ),
-        (
             says("syntax error in line 504 of the template"),
             "tool_error",
             "done",
@@ -317,7 +311,7 @@ fn without_a_rule_the_words_of_every_part_decide() {
 }
 
 #[test]
-fn no_size_no_escape_and_no_kind_of_block_hides_a_time_out() {
+fn no_size_and_no_kind_of_block_hides_a_time_out() {
     let failed = |rest: &str| format!(r#"{{"result":{{"isError":true,{rest}}}}}"#);
     let block = |block: &str| failed(&format!(r#""content":[{block}]"#));
     let data = |data: &str| failed(&format!(r#""content":[],"structuredContent":{{{data}}}"#));
@@ -332,10 +326,7 @@ fn no_size_no_escape_and_no_kind_of_block_hides_a_time_out() {
         ),
         ("timeout", data(r#""cause":"t\u0069med out","end":"@""#)),
         ("tool_error", data(r#""pad":"@","half":"\ud800""#)),
-        ("timeout", data(r#""body":"{\"status\": \"504\"}""#)),
-        ("timeout", data(r#""body":"it failed:\ntime out""#)),
         ("tool_error", text(r"timed out \ud800 @")),
-        ("tool_error", text(r#"{\"cause\": \"t\\u0069med out\"}"#)),
         ("tool_error", block(r#"{"text":"timed out"}"#)),
         ("tool_error", data(r#""cause":"timed out","cause":"no""#)),
         (
