@@ -6,7 +6,6 @@
 
 use std::{io, thread, time::Duration};
 
-use jsonschema::{canonical::Satisfiability, canonicalize};
 use serde_json::Value;
 use tokio::{
     sync::oneshot,
@@ -39,8 +38,6 @@ pub(crate) enum OutputCheck {
     Fits,
     /// What does not fit the schema, with the place in `structuredContent`.
     Breaks(Vec<Misfit>),
-    /// The same, and no other answer would fit.
-    Never(Vec<Misfit>),
     /// Why the schema cannot be used.
     Unusable(String),
 }
@@ -134,8 +131,8 @@ pub(super) async fn output(
     };
     // The call is answered, so its limits do not apply.
     let limits = Limits::within(2 * PATIENCE);
-    let (name, checked) = (format!("output schema of {}", call.tool), schema.clone());
-    let Ok(answered) = begin(move || judge(&name, &checked, &structured)) else {
+    let name = format!("output schema of {}", call.tool);
+    let Ok(answered) = begin(move || judge(&name, &schema, &structured)) else {
         let reason = "no thread can be started to check against it".to_owned();
         return OutputCheck::Unusable(reason);
     };
@@ -154,24 +151,10 @@ pub(super) async fn output(
             if misfits.is_empty() {
                 tracing::info!("The answer fits the server's own output schema.");
                 OutputCheck::Fits
-            } else if fits_nothing(schema).await {
-                OutputCheck::Never(misfits)
             } else {
                 OutputCheck::Breaks(misfits)
             }
         }
-    }
-}
-
-/// Whether it is certain that no value fits a schema.
-async fn fits_nothing(schema: Value) -> bool {
-    let satisfiability = move || canonicalize(&schema).map(|schema| schema.satisfiability());
-    match begin(satisfiability) {
-        Ok(found) => matches!(
-            timeout(PATIENCE, found).await,
-            Ok(Ok(Ok(Satisfiability::No)))
-        ),
-        Err(_) => false,
     }
 }
 
@@ -214,9 +197,7 @@ struct Verdict {
 type Judged = Result<Verdict, String>;
 
 /// Starts work in its own thread. The runtime would wait for a task when it ends. Fails if no thread can be started.
-fn begin<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> io::Result<oneshot::Receiver<T>> {
+fn begin(work: impl FnOnce() -> Judged + Send + 'static) -> io::Result<oneshot::Receiver<Judged>> {
     let (answer, answered) = oneshot::channel();
     thread::Builder::new()
         .name("schema".to_owned())

@@ -1,8 +1,9 @@
-//! Which era of the protocol a server speaks: the catalog says it, oneact remembers it, or oneact determines it
-//! (docs/catalog.md, `protocol = "auto"`).
+//! Which era of the protocol a server speaks: the catalog says it, or oneact tries one era and then the other
+//! (docs/catalog.md, `protocol = "auto"`). The era that a server spoke before is tried first.
 //!
-//! `Auto` tries the legacy handshake first, although the specification asks for `server/discover` first: a modern
-//! server refuses `initialize` at once, but some legacy servers end at an unknown first request, or do not answer.
+//! A process that was not met before is asked in the legacy era first, although the specification asks for
+//! `server/discover` first: a modern server refuses `initialize` at once, but some legacy servers end at an unknown first
+//! request, or do not answer. A server over HTTP does not end, so it is asked in the modern era first.
 
 use tokio::time::{Duration, Instant};
 
@@ -12,23 +13,17 @@ use super::{
     error::CallError,
     greeting::{assume, discover, initialize},
     memory::Memory,
-    message::{VERSIONS, is_modern, is_not_understood},
+    message::{VERSIONS, is_modern},
     refusal::Trouble,
     session::{Session, Standing, millis},
     spec::{ServerSpec, ToolCall},
     tools::{self, ToolListing},
     transport::Begun,
-    wait::{Limits, Raced, race},
+    wait::Limits,
 };
 
 /// How long a server that has refused the declared handshake may take to answer the other one.
 const HINT: Duration = Duration::from_secs(2);
-
-/// When a second process is started beside one that does not answer, in eighths of its time. This is late, because the
-/// first one is most likely slow, and two processes may disturb each other (`npx` that installs).
-const PATIENCE: u32 = 6;
-/// The same for a server that has answered in an earlier run. If it is slow, it is slow each time.
-const PATIENCE_KNOWN: u32 = 7;
 
 /// The first request of a server that needs no handshake. It is never the call: only the first message of a server
 /// shows that it is ready, and until then its `startup_timeout` counts, not the limits of the call.
@@ -69,20 +64,10 @@ impl<'a> Setting<'a> {
         Self { spec, host, limits }
     }
 
-    fn fresh(&self) -> Result<Session, CallError> {
-        let begun = Begun::new(self.spec, self.host)?;
-        let mut fresh = Session::with(begun, self.spec, self.host)?;
-        fresh.limits = self.limits;
-        Ok(fresh)
-    }
-
-    /// The moment when so many eighths of the time have passed.
-    fn after(&self, eighths: u32) -> Instant {
-        let left = self.limits.total / 8 * (8 - eighths);
-        self.limits
-            .until
-            .checked_sub(left)
-            .unwrap_or(self.limits.until)
+    /// The end of the first of two tries: three quarters of the time.
+    fn first_end(&self) -> Instant {
+        let until = self.limits.until;
+        until.checked_sub(self.limits.total / 4).unwrap_or(until)
     }
 }
 
@@ -105,29 +90,15 @@ pub(super) async fn negotiate(
             declared_legacy(session).await?;
             None
         }
-        Protocol::Auto if at.spec.url().is_some() => {
-            remotely(session, opening, memory.recall(), at).await?
+        Protocol::Auto => {
+            let found = determined(session, opening, memory.recall(), at).await;
+            if let Err(error) = &found
+                && may_speak_otherwise(error)
+            {
+                memory.forget();
+            }
+            found?
         }
-        Protocol::Auto => match memory.recall() {
-            Some(known) if is_modern(known) => {
-                tracing::info!(
-                    "Server {name} is spoken to in the modern era: it spoke MCP {known} before."
-                );
-                trust(session, opening, at).await?
-            }
-            Some(known) => {
-                tracing::info!(
-                    "Server {name} is greeted in the legacy era: it spoke MCP {known} before."
-                );
-                learn(session, at, at.after(PATIENCE_KNOWN)).await?;
-                None
-            }
-            None => {
-                tracing::info!("Server {name} was not met before: the legacy era is tried first.");
-                learn(session, at, at.after(PATIENCE)).await?;
-                None
-            }
-        },
     };
     session.timings.negotiate_ms = millis(session.started.elapsed());
     let version = version(session)?;
@@ -140,27 +111,35 @@ pub(super) async fn negotiate(
     Ok(listed)
 }
 
-/// The era of a server over HTTP, which does not end at an unknown request: the one that it spoke before, or the modern
-/// one; if that is refused, the other.
-async fn remotely(
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Era {
+    Legacy,
+    Modern,
+}
+
+/// Tries the era that the server spoke before, or the more likely one, and then the other.
+async fn determined(
     session: &mut Session,
     opening: Opening<'_>,
     known: Option<&str>,
     at: &Setting<'_>,
 ) -> Result<Found, CallError> {
-    let name = &session.spec.name;
-    let is_legacy = known.is_some_and(|known| !is_modern(known));
-    let first = if is_legacy { "legacy" } else { "modern" };
-    tracing::info!("Server {name} is asked in the {first} era first.");
+    let name = &at.spec.name;
+    let (first, why) = match known {
+        Some(known) if is_modern(known) => (Era::Modern, "it spoke that era before"),
+        Some(_) => (Era::Legacy, "it spoke that era before"),
+        None if at.spec.url().is_some() => (Era::Modern, "it is a server over HTTP"),
+        None => (Era::Legacy, "it was not met before"),
+    };
+    tracing::info!("Server {name} is asked in the {first:?} era first: {why}.");
     // A server that does not know the first request may leave it without an answer.
-    session.limits.until = at.after(PATIENCE);
-    let asked = match (known, opening) {
-        _ if is_legacy => initialize(session).await.map(|()| None),
-        (Some(_), Opening::List(tool)) => {
+    session.limits.until = at.first_end();
+    let asked = match (known, first, opening) {
+        (Some(_), Era::Modern, Opening::List(tool)) => {
             assume(session, Standing::Agreed);
             listed(session, tool).await.map(Some)
         }
-        _ => discover(session).await.map(|()| None),
+        _ => greet(session, first).await.map(|()| None),
     };
     session.limits = at.limits;
     let error = match asked {
@@ -168,26 +147,53 @@ async fn remotely(
         Err(error) if may_speak_otherwise(&error) && !session.link.lacks_token() => error,
         settled => return settled,
     };
-    tracing::info!("It refuses that era: the other one is tried.");
+    tracing::info!("It does not speak that era: the other one is tried.");
+    let second = match first {
+        Era::Legacy => Era::Modern,
+        Era::Modern => Era::Legacy,
+    };
+    let late = matches!(
+        error,
+        CallError::StartupTimeout { .. } | CallError::TimedOut { .. }
+    );
     session.peer = None;
     session.standing = Standing::Open;
     session.link.reopen();
-    let other = if is_legacy {
-        discover(session).await
-    } else {
-        initialize(session).await
+    let is_same = session.link.is_remote() || session.link.is_up() && !late;
+    let mut asked = match is_same {
+        true => greet(session, second).await,
+        false => greet_afresh(session, second, at).await,
     };
-    match other {
+    // Some servers end when they have refused the first request.
+    if is_same && matches!(asked, Err(CallError::ExitedBeforeReady { .. })) {
+        asked = greet_afresh(session, second, at).await;
+    }
+    match asked {
         Ok(()) => Ok(None),
-        Err(other @ CallError::Rpc { .. }) if is_legacy => {
-            Err(neither(session, Some(&error), other, None))
-        }
-        Err(other @ CallError::Rpc { .. }) => Err(neither(session, Some(&other), error, None)),
-        Err(other) => Err(other),
+        Err(other) => Err(neither(session, error, other)),
     }
 }
 
-/// Whether a server over HTTP that answers so may speak the other era.
+async fn greet(session: &mut Session, era: Era) -> Result<(), CallError> {
+    match era {
+        Era::Legacy => initialize(session).await,
+        Era::Modern => discover(session).await,
+    }
+}
+
+/// Greets a fresh process in the place of one that is silent or has ended.
+async fn greet_afresh(session: &mut Session, era: Era, at: &Setting<'_>) -> Result<(), CallError> {
+    tracing::info!("Server {} is started once more.", at.spec.name);
+    session.stop().await;
+    let mut fresh = Session::with(Begun::new(at.spec, at.host)?, at.spec, at.host)?;
+    fresh.limits = at.limits;
+    // The time of the first process counts.
+    fresh.started = session.started;
+    *session = fresh;
+    greet(session, era).await
+}
+
+/// Whether a server that answers so to a first request may speak the other era.
 fn may_speak_otherwise(error: &CallError) -> bool {
     use Trouble::{Denied, Limited, TooLarge, Unreachable};
     match error {
@@ -197,32 +203,29 @@ fn may_speak_otherwise(error: &CallError) -> bool {
         CallError::Rpc { .. }
         | CallError::Malformed { .. }
         | CallError::ProtocolMismatch { .. }
-        | CallError::StartupTimeout { .. } => true,
+        | CallError::ExitedBeforeReady { .. }
+        | CallError::Died { .. }
+        | CallError::StartupTimeout { .. }
+        | CallError::TimedOut { .. } => true,
         _ => false,
     }
 }
 
-/// Uses the modern era, as remembered. A first request without effects shows whether that is still right. If it is
-/// not, the era is determined again with a new process.
-async fn trust(
-    session: &mut Session,
-    opening: Opening<'_>,
-    at: &Setting<'_>,
-) -> Result<Found, CallError> {
-    let then = at.after(PATIENCE);
-    match opening {
-        Opening::Discover => {
-            let asked = Box::pin(discover(session));
-            let raced = race(asked, then, Box::pin(learnt_afresh(at)), shows_another_era).await;
-            settle(session, raced, at).await?;
-            Ok(None)
-        }
-        Opening::List(tool) => {
-            assume(session, Standing::Agreed);
-            let listed = Box::pin(listed(session, tool));
-            let raced = race(listed, then, Box::pin(learnt_afresh(at)), shows_another_era).await;
-            settle(session, raced, at).await
-        }
+/// The error if neither era works: both refusals, or that of the era that the server seems to speak.
+fn neither(session: &Session, first: CallError, second: CallError) -> CallError {
+    match (&first, &second) {
+        (
+            CallError::Rpc { method: one, code, message, .. },
+            CallError::Rpc { method: other, code: other_code, message: other_message, .. },
+        ) => session.mismatch(
+            &format!(
+                "it refused `{one}` with error {code}: {message}, and `{other}` with error {other_code}: {other_message}"
+            ),
+            Some(String::new()),
+        ),
+        // Who refuses one era is likely to speak the other.
+        (CallError::Rpc { .. } | CallError::Http { .. }, _) => second,
+        _ => first,
     }
 }
 
@@ -249,114 +252,6 @@ async fn declared_modern(session: &mut Session, opening: Opening<'_>) -> Result<
             Err(error) => Err(error),
         },
     }
-}
-
-/// Whether the answer to a first request may come from a server of the other era.
-fn shows_another_era(error: &CallError) -> bool {
-    match error {
-        CallError::Rpc { code, .. } => is_not_understood(*code),
-        CallError::ProtocolMismatch { .. }
-        | CallError::ExitedBeforeReady { .. }
-        | CallError::Died { .. } => true,
-        _ => false,
-    }
-}
-
-/// The result of the first, or none if a second process has replaced it.
-async fn settle<T>(
-    session: &mut Session,
-    raced: Raced<T, Session, CallError>,
-    at: &Setting<'_>,
-) -> Result<Option<T>, CallError> {
-    match raced {
-        Raced::First(good) => Ok(Some(good)),
-        Raced::Second(fresh) => {
-            replace(session, fresh).await;
-            Ok(None)
-        }
-        Raced::Neither(first, second) => {
-            let late = matches!(
-                first,
-                CallError::StartupTimeout { .. } | CallError::TimedOut { .. }
-            );
-            if late || second.is_some() {
-                Memory::of(at.spec).forget();
-            }
-            Err(second.unwrap_or(first))
-        }
-    }
-}
-
-async fn learnt_afresh(at: &Setting<'_>) -> Result<Session, CallError> {
-    let mut fresh = at.fresh()?;
-    learn(&mut fresh, at, at.limits.until).await?;
-    Ok(fresh)
-}
-
-/// Tries legacy first, and modern if that is refused. If the server ends at `initialize`, or does not answer until
-/// `then`, a second process is asked `server/discover`. The call is not used for this, because the process may end.
-async fn learn(session: &mut Session, at: &Setting<'_>, then: Instant) -> Result<(), CallError> {
-    let mut legacy = None;
-    let greeted = Box::pin(async {
-        match initialize(session).await {
-            Err(error @ CallError::Rpc { .. }) => {
-                tracing::info!("It refuses the legacy era: the modern one is tried.");
-                legacy = Some(error);
-                discover(session).await
-            }
-            other => other,
-        }
-    });
-    let ended = |error: &CallError| matches!(error, CallError::ExitedBeforeReady { .. });
-    let raced = race(greeted, then, Box::pin(discovered_afresh(at)), ended).await;
-    match raced {
-        Raced::First(()) => Ok(()),
-        Raced::Second(fresh) => {
-            replace(session, fresh).await;
-            Ok(())
-        }
-        Raced::Neither(first, second) => {
-            Err(neither(session, legacy.as_ref(), first, second.as_ref()))
-        }
-    }
-}
-
-async fn discovered_afresh(at: &Setting<'_>) -> Result<Session, CallError> {
-    let mut fresh = at.fresh()?;
-    discover(&mut fresh).await?;
-    Ok(fresh)
-}
-
-/// The error if neither era works: that of the first process, unless both eras were refused.
-fn neither(
-    session: &Session,
-    legacy: Option<&CallError>,
-    first: CallError,
-    second: Option<&CallError>,
-) -> CallError {
-    let refused = |error: &CallError| match error {
-        CallError::Rpc { code, message, .. } => Some(format!("error {code}: {message}")),
-        _ => None,
-    };
-    let modern = refused(&first).or(second.and_then(refused));
-    match (legacy.and_then(refused), modern) {
-        (Some(legacy), Some(modern)) => session.mismatch(
-            &format!("it refused `initialize` with {legacy}, and `server/discover` with {modern}"),
-            Some(String::new()),
-        ),
-        _ => first,
-    }
-}
-
-async fn replace(session: &mut Session, mut fresh: Session) {
-    tracing::info!(
-        "A second process of server {} takes the place of the first.",
-        session.spec.name
-    );
-    session.stop().await;
-    // The time of the first process counts.
-    fresh.started = session.started;
-    *session = fresh;
 }
 
 /// The legacy handshake. If it is refused, the other handshake is tried, so that the error can say whether it works.

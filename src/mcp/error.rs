@@ -77,7 +77,7 @@ pub(crate) enum CallError {
     },
 
     #[error(
-        "server `{server}` {} before it was ready{}{astray}; start it by hand to see why",
+        "server `{server}` {} before it was ready{}; start it by hand to see why",
         ending(*ended), last_words(stderr_tail)
     )]
     ExitedBeforeReady {
@@ -85,8 +85,6 @@ pub(crate) enum CallError {
         ended: Option<ExitDescription>,
         heard: Heard,
         stderr_tail: String,
-        /// As in `StartupTimeout`.
-        astray: String,
     },
 
     #[error(
@@ -363,13 +361,10 @@ fn last_words(stderr: &str) -> String {
     unless_empty(" (stderr: ", &line, ")")
 }
 
-/// The awaited answer may be in a framing that is not that of MCP, or have the id of another request.
-pub(super) fn astray(noise: &str, id: &str) -> String {
+/// The awaited answer may be in a framing that is not that of MCP.
+pub(super) fn astray(noise: &str) -> String {
     let before = " (the first line on its stdout that is no MCP message: ";
-    let noise = unless_empty(before, noise, ")");
-    let before = " (it sent a response with the id ";
-    let response = unless_empty(before, id, ", which is that of no request)");
-    noise + &response
+    unless_empty(before, noise, ")")
 }
 
 fn question(asked: Option<&str>) -> String {

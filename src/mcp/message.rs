@@ -106,8 +106,14 @@ pub(super) struct Request<'a> {
 /// An answer. `id` is JSON text. Some errors have none.
 #[derive(Debug)]
 pub(super) struct Response<'a> {
-    pub(super) id: Option<Cow<'a, str>>,
+    pub(super) id: Option<&'a str>,
     pub(super) body: Answer<&'a RawValue>,
+}
+
+impl Response<'_> {
+    pub(super) fn is_malformed(&self) -> bool {
+        matches!(self.body, Answer::Malformed(_))
+    }
 }
 
 /// The content of a response; `R` is its result.
@@ -242,7 +248,7 @@ fn classify<'a>(head: Head<'a, &'a RawValue>) -> Inbound<'a> {
         (Some(_), None) => Inbound::Notification,
         (None, None) if head.error.is_none() => Inbound::Noise,
         (None, id) => Inbound::Response(Response {
-            id: id.map(|id| Cow::Borrowed(id.get())),
+            id: id.map(RawValue::get),
             body: body(head.error, head.result),
         }),
     }
@@ -302,23 +308,23 @@ fn beginning<R>(error: &str) -> Answer<R> {
 }
 
 /// A line that begins like a message and cannot be parsed. If it is an answer, it ends its call, which would otherwise
-/// wait until its limit. A line that is JSON must contain an id.
+/// wait until its limit. Which request it answers is not read from it.
 fn broken<'a>(line: &[u8], reason: String) -> Inbound<'a> {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_ascii();
-    let torn = Torn::skim(text);
     let reason = match serde_json::from_str::<&RawValue>(text) {
-        Ok(_) if torn.id.is_none() => return Inbound::Noise,
         Ok(_) => reason,
         // The server ended while it wrote the line. Its end is reported instead.
         Err(error) if error.is_eof() && !line.ends_with(b"\n") => return Inbound::Noise,
         Err(error) => format!("it is no JSON: {error}"),
     };
-    if torn.version != Some(r#""2.0""#) || torn.method.is_some() {
+    let is_answer =
+        text.starts_with(r#"{"jsonrpc":"2.0","#) || text.starts_with(r#"{"jsonrpc": "2.0","#);
+    if !is_answer || text.contains(r#""method""#) {
         return Inbound::Noise;
     }
     Inbound::Response(Response {
-        id: torn.id.map(|id| Cow::Owned(id.to_owned())),
+        id: None,
         body: Answer::Malformed(reason),
     })
 }
@@ -333,80 +339,4 @@ pub(super) fn is_number(json: &str, number: i64) -> bool {
 /// missing (-32002 of some servers).
 pub(super) fn is_not_understood(code: i64) -> bool {
     matches!(code, -32600 | -32601 | -32602 | -32002)
-}
-
-/// A line that begins like a message and is no JSON (Python's `NaN`, or a truncated line): the members of its outermost
-/// object that show to which request it belongs.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Torn<'a> {
-    version: Option<&'a str>,
-    id: Option<&'a str>,
-    method: Option<&'a str>,
-}
-
-impl<'a> Torn<'a> {
-    fn skim(text: &'a str) -> Self {
-        let mut torn = Self::default();
-        let mut depth = 0_usize;
-        let mut rest = text;
-        while let Some(first) = rest.chars().next() {
-            let width = match first {
-                '"' => {
-                    let width = string(rest);
-                    if depth == 1 {
-                        torn.member(rest, width);
-                    }
-                    width
-                }
-                '{' | '[' => {
-                    depth += 1;
-                    1
-                }
-                '}' | ']' => {
-                    depth = depth.saturating_sub(1);
-                    1
-                }
-                other => other.len_utf8(),
-            };
-            rest = rest.get(width..).unwrap_or_default();
-        }
-        torn
-    }
-
-    /// `rest` begins with a string of `width` bytes, quotes included. If a colon follows, the string is the name of a
-    /// member, and its value is kept.
-    fn member(&mut self, rest: &'a str, width: usize) {
-        let Some((name, value)) = rest.split_at_checked(width) else {
-            return;
-        };
-        let Some(value) = value.trim_start().strip_prefix(':').map(str::trim_start) else {
-            return;
-        };
-        let end = if value.starts_with('"') {
-            string(value)
-        } else {
-            // A quotation mark ends it, too, so that each byte is examined once for each name before it, not for all.
-            value
-                .find(|next: char| matches!(next, ',' | '}' | '"') || next.is_whitespace())
-                .unwrap_or(value.len())
-        };
-        let value = value.get(..end);
-        match name {
-            r#""jsonrpc""# => self.version = value,
-            r#""id""# => self.id = value,
-            r#""method""# => self.method = value,
-            _ => {}
-        }
-    }
-}
-
-/// The length of the string at the beginning of `text`, quotes included; all of `text` if the string has no end.
-fn string(text: &str) -> usize {
-    let mut escaped = false;
-    let end = text.char_indices().skip(1).find(|&(_, letter)| {
-        let ends = letter == '"' && !escaped;
-        escaped = letter == '\\' && !escaped;
-        ends
-    });
-    end.map_or(text.len(), |(at, _)| at + 1)
 }

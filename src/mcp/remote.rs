@@ -272,15 +272,6 @@ impl Remote {
                 Ok(()) => {}
             },
             Event::Refused(status, refusal, body) => self.refused(status, refusal, body, wire),
-            Event::Over(End::Http(Refusal {
-                trouble: Trouble::Lost,
-                ..
-            })) if wire.stray.is_some() => {
-                let id = wire.stray.clone().unwrap_or_default();
-                let reason =
-                    format!("it answered only with the id {id}, which is that of no request");
-                self.over(End::Malformed(reason), wire);
-            }
             Event::Over(end) => self.over(end, wire),
         }
     }

@@ -247,7 +247,7 @@ impl Session {
                 server,
                 after,
                 stderr_tail: self.link.stderr_tail(),
-                astray: astray(&self.first_noise(), &self.stray(method)),
+                astray: astray(&self.first_noise()),
             },
             Halt::Late(limit, after) => CallError::TimedOut {
                 server,
@@ -255,14 +255,13 @@ impl Session {
                 limit,
                 after,
                 asked: self.question(),
-                astray: astray(&self.first_noise(), ""),
+                astray: astray(&self.first_noise()),
             },
             Halt::End(End::Closed) if greeting => CallError::ExitedBeforeReady {
                 server,
                 ended: self.link.status(),
                 heard: self.link.wire.heard,
                 stderr_tail: self.link.stderr_tail(),
-                astray: astray("", &self.stray(method)),
             },
             Halt::End(End::Closed) => CallError::Died {
                 server,
@@ -291,18 +290,12 @@ impl Session {
         }
     }
 
-    /// The id of a response to no request, for the error of a handshake.
-    fn stray(&self, method: &str) -> String {
-        let stray = self.link.wire.stray.as_deref();
-        self.excerpt(stray.filter(|_| is_greeting(method)).unwrap_or_default())
-    }
-
     /// The error of an answer that breaks the protocol.
     pub(super) fn malformed(&self, method: &'static str, reason: &str) -> CallError {
         CallError::Malformed {
             server: self.spec.name.clone(),
             method,
-            reason: self.excerpt(reason) + &astray("", &self.stray(method)),
+            reason: self.excerpt(reason),
         }
     }
 
@@ -313,7 +306,7 @@ impl Session {
             server: self.spec.name.clone(),
             method,
             code: error.code,
-            message: message + &astray("", &self.stray(method)),
+            message,
             words: self.words(error),
             asked: self.question(),
             declared: doubtful.then_some(self.spec.protocol),

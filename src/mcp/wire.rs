@@ -41,8 +41,6 @@ pub(super) struct Wire {
     pub(super) heard: Heard,
     /// Whether progress of the awaited request was received.
     pub(super) progressed: Heard,
-    /// The id of the first response to no request; `null` if it has none.
-    pub(super) stray: Option<String>,
     /// The bytes of the awaited request.
     pub(super) bytes: usize,
     noise: u64,
@@ -112,7 +110,6 @@ impl Wire {
         self.answer = None;
         self.progress = None;
         self.not_finite = None;
-        self.stray = None;
         self.progressed = Heard::Nothing;
         let before = self.outgoing.len();
         self.write(Some(id), method, params);
@@ -173,14 +170,14 @@ impl Wire {
     /// Takes a line of the server. After an error, later lines do not count.
     pub(super) fn hear(&mut self, mut line: Vec<u8>) -> Result<(), End> {
         let (noise, message) = message::read(&line);
-        if let Inbound::Response(Response {
-            body: Answer::Malformed(_),
-            ..
-        }) = &message
-            && let Some(finite) = str::from_utf8(&line).ok().and_then(Finite::of)
-        {
-            self.not_finite = Some(finite.note(""));
-            return self.hear(finite.json.into_bytes());
+        let is_readable = !matches!(&message, Inbound::Noise)
+            && !matches!(&message, Inbound::Response(response) if response.is_malformed());
+        if !is_readable && let Some(finite) = str::from_utf8(&line).ok().and_then(Finite::of) {
+            let awaits = self.awaited.is_some();
+            let note = finite.note("");
+            self.hear(finite.json.into_bytes())?;
+            self.not_finite = Some(note).filter(|_| awaits && self.answer.is_some());
+            return Ok(());
         }
         let begin = noise.len();
         self.note_noise(noise);
@@ -195,20 +192,14 @@ impl Wire {
                 self.refuse(&request);
             }
             Inbound::Response(response) if !self.awaits(&response) => {
-                if let (None, Answer::Malformed(_)) = (&response.id, &response.body) {
+                if response.is_malformed() {
                     self.note_noise(&line);
-                } else {
-                    let id = response.id.as_deref().unwrap_or("null");
-                    let secrets = &self.secrets;
-                    self.stray
-                        .get_or_insert_with(|| bounds::name(&secrets.cut(id)));
                 }
             }
             Inbound::Response(Response { id, body }) => {
                 if id.is_some() && matches!(self.awaited, Some((_, CALL))) {
                     self.call = CallLine::Answered;
                 }
-                drop(id);
                 if self.awaited.is_some_and(|(_, method)| is_greeting(method)) {
                     bounded(line.len(), "its greeting", bounds::GREETING_BYTES)?;
                 }

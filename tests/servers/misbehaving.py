@@ -356,7 +356,6 @@ ODD_SCHEMAS = {
 OUTPUT_SCHEMAS = {
     "typed:remote": {"$ref": "https://example.invalid/schema.json"},
     "typed:endless": doubling(30),
-    "typed:never": {"type": "object", "required": ["text"], "properties": {"text": False}},
     "typed:javascript": {"type": "object", "properties": {"text": {"pattern": "[^]"}, "n": {"type": "integer"}}},
 }
 if MODE.startswith("typed"):
@@ -436,14 +435,6 @@ def initialize(request):
     if MODE.startswith("stray"):
         # An answer to a request of somebody else.
         send({"id": request["id"] + 7, "result": {"protocolVersion": "2025-11-25"}})
-    if MODE == "stray:silent":
-        return
-    if MODE == "stray:exits":
-        os._exit(3)
-    if MODE == "stray:refuses":
-        return refuse(request, -32603, "no database")
-    if MODE == "stray:malformed":
-        return send({"id": request["id"]})
     if MODE == "notifies":
         chatter()
         send({"id": "early", "method": "ping"})
@@ -479,12 +470,6 @@ def main():
         time.sleep(0.1)
     if MODE == "slow_start":
         time.sleep(4)
-    if MODE == "slow_alone":
-        # The first of two is ready when the second is there, which never is.
-        with open(os.environ["PIDS"]) as file:
-            first = len(file.readlines()) == 1
-        while not first or len(open(os.environ["PIDS"]).readlines()) < 2:
-            time.sleep(0.01)
     if MODE == "grandchild":
         note_pid("grandchild", sleeper(False).pid)
     if MODE == "daemon":

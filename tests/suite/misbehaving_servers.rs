@@ -251,7 +251,7 @@ rows! { MODES:
     // The handshake.
     never_answers_initialize: not_ready("not ready after 1 s");
     frames_like_a_language_server: not_ready_but_loud("no MCP message: Content-Length: ");
-    answers_initialize_with_another_id: not_ready_but_loud("which is that of no request");
+    answers_initialize_with_another_id: not_ready("not ready after 1 s");
     answers_initialize_with_null: wrong(CALLED, "none", "its `result` is null");
     answers_initialize_with_a_list: wrong(CALLED, "none", "its `result` is no handshake result: [");
     names_a_number_as_its_version: wrong(CALLED, "none", "its `result` is no handshake result: {");

@@ -216,22 +216,6 @@ fn auto_asks_a_fresh_process_when_initialize_meets_silence() {
 }
 
 #[test]
-fn auto_does_not_give_up_a_server_that_is_only_slow_to_start() {
-    let mut stage = Stage::new("slow_alone")
-        .speaking(Protocol::Auto)
-        .graceless();
-    stage.server.startup_timeout = Duration::from_secs(10);
-    let end = stage.run();
-    assert!(end.result.is_ok(), "{:?}", end.result);
-    assert_eq!(
-        stage.methods(),
-        ["initialize", "notifications/initialized", "tools/call"]
-    );
-    end.closing.finish();
-    stage.assert_nobody_left(&["server", "server"]);
-}
-
-#[test]
 fn auto_tells_of_a_server_that_always_ends_what_it_said_first() {
     let stage = Stage::new("exits").speaking(Protocol::Auto);
     let end = stage.run();
@@ -296,28 +280,5 @@ fn answers_to_requests_of_nobody_are_skipped_before_and_during_the_handshake() {
     for protocol in [Protocol::Legacy, Protocol::Auto] {
         let end = Stage::new("stray").speaking(protocol).run();
         assert!(end.result.is_ok(), "{:?}", end.result);
-    }
-}
-
-#[test]
-fn an_answer_to_a_request_of_nobody_is_named_if_the_handshake_then_fails() {
-    for mode in [
-        "stray:silent",
-        "stray:exits",
-        "stray:refuses",
-        "stray:malformed",
-    ] {
-        let mut stage = Stage::new(mode).graceless();
-        stage.server.startup_timeout = Duration::from_secs(2);
-        let end = stage.run();
-        assert_eq!(
-            (end.effect, end.course.phase),
-            (Effect::None, Phase::Negotiate)
-        );
-        let error = end.result.unwrap_err().to_string();
-        assert!(
-            error.contains(r#"a response with the id "early", which is that of no request"#),
-            "{mode}: {error}"
-        );
     }
 }

@@ -148,8 +148,7 @@ fn a_server_of_another_era_is_found_out_before_the_call() {
     assert_eq!((end.effect, runs.noted().as_str()), (Effect::Done, LEGACY));
     let report = end.closing.finish();
     assert_eq!(report.protocol.as_deref(), Some("2025-11-25"));
-    runs.stage
-        .assert_nobody_left(&["server", "server", "server"]);
+    runs.stage.assert_nobody_left(&["server", "server"]);
 }
 
 #[test]

@@ -104,16 +104,6 @@ fn an_output_schema_that_means_years_of_work_is_given_up_and_the_answer_kept() {
 }
 
 #[test]
-fn a_schema_that_no_answer_fits_is_told_apart_from_an_answer_that_does_not() {
-    let end = typed("typed:never", json!({"text": "a"})).run();
-    assert!(
-        matches!(&end.course.output, OutputCheck::Never(misfits) if misfits[0].pointer == "/text"),
-        "{:?}",
-        end.course.output
-    );
-}
-
-#[test]
 fn a_constraint_of_an_output_schema_that_oneact_cannot_read_is_not_checked_and_told() {
     let end = typed("typed:javascript", json!({"text": "a", "n": 7})).run();
     assert_eq!(end.course.output, OutputCheck::Fits);
