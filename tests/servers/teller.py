@@ -7,7 +7,6 @@ The argument `how` is `fails` or anything else. Python 3 standard library only.
 """
 
 import base64
-import html
 import json
 import os
 import sys
@@ -22,15 +21,10 @@ SPELLINGS = {
     "base64": base64.b64encode(BYTES).decode(),
     "basic": base64.b64encode(b"user:" + BYTES + b"!").decode(),
     "urlsafe": base64.urlsafe_b64encode(b"xy" + BYTES).decode(),
-    "hex": BYTES.hex(),
-    "HEX": BYTES.hex().upper(),
     "percent": "".join(f"%{byte:02X}" for byte in BYTES),
     "quoted": urllib.parse.quote(SECRET, safe=""),
     "file": "file:///scratch/" + urllib.parse.quote(SECRET) + ".wav",
-    "html": html.escape(SECRET),
-    "numbered": "".join(f"&#{ord(letter)};" for letter in SECRET),
     "json": INNER,
-    "json twice": json.dumps(INNER)[1:-1],
     "units": "".join(f"\\u{ord(letter):04x}" for letter in SECRET),
 }
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x85\u202e\u2066\u200b\ufeff\U000E0041\u2028\r\nERROR forged"

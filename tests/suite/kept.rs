@@ -267,7 +267,7 @@ fn a_number_that_tells_a_secret_is_in_no_message_of_a_failure() {
     ] {
         let root = Root::with_catalog(CATALOG);
         let mut command = root.command();
-        command.env("SERVICE_TOKEN", "99887766");
+        command.env("SERVICE_TOKEN", "9988.7766");
         let task = request(&["look"], "t1", &json!({"what": answer}));
         let mut answered = run(command, task.to_string().as_bytes());
         assert_eq!(answered.exit, 1, "{}", answered.envelope);

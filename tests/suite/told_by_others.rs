@@ -1,4 +1,4 @@
-//! What servers say, wherever they say it: their secret is in nothing that leaves us, however they spell it,
+//! What servers say, wherever they say it: their secret is in nothing that leaves us, in every spelling that docs/trust.md names,
 //! and no terminal and no log is steered by it (ARCHITECTURE, Trust and invariant 7).
 
 use std::{
@@ -29,14 +29,11 @@ result = { kind = "metadata" }
 "#;
 
 /// What betrays the secret, or grants access in a link: parts that stand in no other text here.
-const TRACES: [&str; 9] = [
+const TRACES: [&str; 6] = [
     "4ss/",
     "cCI0c3Mvdzxy",
     "IjRzcy93PHJk",
-    "70223473732f773c",
-    "70223473732F773C",
     "%34%73%73",
-    "&#52;&#115;",
     r"\u0034\u0073",
     "LINKWORD",
 ];
