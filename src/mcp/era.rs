@@ -160,9 +160,10 @@ async fn determined(
     session.standing = Standing::Open;
     session.link.reopen();
     let is_same = session.link.is_remote() || session.link.is_up() && !late;
-    let mut asked = match is_same {
-        true => greet(session, second).await,
-        false => greet_afresh(session, second, at).await,
+    let mut asked = if is_same {
+        greet(session, second).await
+    } else {
+        greet_afresh(session, second, at).await
     };
     // Some servers end when they have refused the first request.
     if is_same && matches!(asked, Err(CallError::ExitedBeforeReady { .. })) {
