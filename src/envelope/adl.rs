@@ -4,16 +4,11 @@
 //! Field order is output order. Only `output.content.oneact` contains fields that are not in the specification.
 
 use jiff::{Zoned, tz::TimeZone};
-use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use uuid::Builder;
 
-use crate::task::{
-    Admission, Checks, Effect, Invocation, Kind, LedgerRef, OperationId, Outcome, Phase, Plan,
-    Preview, Produced, RefId, ReportFiles, Resources, ReuseReport, Review, ServerReport, State,
-    StepReport, Suggestion, Waiting, message_id,
-};
+use crate::task::{OperationId, Outcome, Produced, RefId, Resources, Review, message_id};
 
 use super::{prose, read::Received};
 
@@ -66,90 +61,99 @@ pub fn to_report(answered: &Answered<'_>) -> Vec<u8> {
     serde_json::to_vec(&response).unwrap_or_default()
 }
 
-fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
+fn envelope(answered: &Answered<'_>) -> Value {
     let Answered {
         received,
         outcome,
-        operation,
         executed_at,
+        operation,
     } = *answered;
     let identity = &received.identity;
     let at = named(executed_at);
-    let record = outcome.record.as_ref();
     let failure = outcome.failure.as_ref();
-    Envelope {
-        message_id: message_id(&at, operation),
+    let words = prose::words(outcome);
+    let mut content = json!({
+        "task_result": task_result(&received.task_id, outcome),
+        "execution_report": outcome.execution_report,
+        "suggestion": outcome.suggestion,
+        "oneact": extras(answered),
+    });
+    without_null(&mut content, &["execution_report", "suggestion"]);
+    let content_type = match outcome.suggestion {
+        Some(_) => "suggestion",
+        None => "task_result",
+    };
+    json!({
+        "message_id": message_id(&at, operation),
         // The IANA name belongs to the offset of `executed_at` (R-000-16).
-        timestamp: json!({
+        "timestamp": {
             "executed_at": timestamp(&at),
             "timezone": at.time_zone().iana_name().unwrap_or("UTC"),
-        }),
-        agent: json!({"name": "action_agent", "type": "executional"}),
-        input: Input {
-            source: "dispatch_agent",
-            content: &received.echo,
         },
-        output: Output {
-            content: Content {
-                task_result: task_result(&received.task_id, outcome),
-                execution_report: outcome.execution_report.as_ref(),
-                suggestion: outcome.suggestion.as_ref(),
-                oneact: Extras {
-                    version: env!("CARGO_PKG_VERSION"),
-                    operation_id: operation.as_str(),
-                    kind: received.kind,
-                    state: outcome.state,
-                    fsm: prose::fsm(outcome),
-                    fault: failure.map(|failure| failure.fault.name()),
-                    effect: outcome.effect,
-                    phase: outcome.phase,
-                    gate: outcome.admission.as_ref(),
-                    request_hash: record.map(|record| record.request_hash.as_str()),
-                    reuse: record.and_then(|record| record.reuse.as_ref()),
-                    waiting: outcome.waiting.as_ref(),
-                    review: outcome.review.as_ref().map(review),
-                    steps: &outcome.steps,
-                    ledger: record.and_then(|record| record.ledger.as_ref()),
-                    server: outcome.server.as_ref(),
-                    unfit_result: outcome.unfit_result.as_ref(),
-                    plan: outcome.plan.as_ref(),
-                    preview: outcome.preview.as_ref(),
-                    reports: outcome.reports.as_ref(),
-                },
-            },
-            content_type: match outcome.suggestion {
-                Some(_) => "suggestion",
-                None => "task_result",
-            },
-        },
-        next_agent: json!({"name": "dispatch_agent", "reason": prose::next_reason(outcome)}),
-        status: json!({
-            "code": prose::status_code(outcome),
+        "agent": {"name": "action_agent", "type": "executional"},
+        "input": {"source": "dispatch_agent", "content": received.echo},
+        "output": {"content": content, "content_type": content_type},
+        "next_agent": {"name": "dispatch_agent", "reason": words.next},
+        "status": {
+            "code": words.code,
             "message": prose::status_message(&received.task_id, outcome),
-        }),
-        error: json!({
+        },
+        "error": {
             "has_error": failure.is_some(),
             "error_code": failure.map(|failure| failure.fault.code()),
             "error_message": failure.map(|failure| &failure.message),
             "retry_count": received.attempt - 1,
             "recoverable": failure.is_some_and(|failure| failure.recoverable),
-        }),
-        metadata: json!({
+        },
+        "metadata": {
             "session_id": identity.session_id,
             "request_id": identity.request_id,
             "sequence_number": identity.sequence_number,
             "parent_message_id": identity.parent_message_id,
-        }),
-        resources: resources(
-            &received.resources,
-            &outcome.produced,
-            identity.sequence_number,
-        ),
-        audit: json!({
+        },
+        "resources": resources(&received.resources, &outcome.produced, identity.sequence_number),
+        "audit": {
             "compliance_notes": prose::compliance_notes(received, outcome),
             "governance_files_consulted": GOVERNANCE,
             "reasoning": prose::reasoning(received, outcome),
-        }),
+        },
+    })
+}
+
+/// The fields that oneact adds to the envelope of the specification.
+fn extras(answered: &Answered<'_>) -> Value {
+    let (outcome, record) = (answered.outcome, answered.outcome.record.as_ref());
+    let failure = outcome.failure.as_ref();
+    let mut extras = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "operation_id": answered.operation.as_str(),
+        "kind": answered.received.kind,
+        "state": outcome.state,
+        "fsm": prose::words(outcome).fsm,
+        "fault": failure.map(|failure| failure.fault.name()),
+        "effect": outcome.effect,
+        "phase": outcome.phase,
+        "gate": outcome.admission,
+        "request_hash": record.map(|record| &record.request_hash),
+        "reuse": record.map(|record| &record.reuse),
+        "waiting": outcome.waiting,
+        "review": outcome.review.as_ref().map(review),
+        "steps": Some(&outcome.steps).filter(|steps| !steps.is_empty()),
+        "ledger": record.map(|record| &record.ledger),
+        "server": outcome.server,
+        "unfit_result": outcome.unfit_result,
+        "plan": outcome.plan,
+        "preview": outcome.preview,
+        "reports": outcome.reports,
+    });
+    without_null(&mut extras, &["gate", "steps", "unfit_result", "plan", "preview", "reports"]);
+    extras
+}
+
+/// Takes those of these members out of an object that are null.
+pub(super) fn without_null(object: &mut Value, optional: &[&str]) {
+    if let Some(object) = object.as_object_mut() {
+        object.retain(|key, value| !value.is_null() || !optional.contains(&key.as_str()));
     }
 }
 
@@ -182,21 +186,21 @@ fn review(review: &Review) -> Value {
     })
 }
 
-/// The seven keys of the specification, and no other (R-000-20).
-pub(super) fn task_result<'a>(task_id: &'a str, outcome: &'a Outcome) -> TaskResult<'a> {
-    TaskResult {
-        task_id,
-        status: if outcome.failure.is_none() {
-            "complete"
-        } else {
-            "failed"
-        },
-        capability_ids_executed: &outcome.executed,
-        tool_invocations: &outcome.invocations,
-        output_refs_produced: outcome.produced.iter().map(output_ref).collect(),
-        result_data: outcome.result_data.as_ref(),
-        quality_checks: outcome.checks,
-    }
+/// The result of the task (R-000-19 … R-000-28): the seven keys of the specification, and no other (R-000-20).
+pub(super) fn task_result(task_id: &str, outcome: &Outcome) -> Value {
+    let status = match outcome.failure {
+        None => "complete",
+        Some(_) => "failed",
+    };
+    json!({
+        "task_id": task_id,
+        "status": status,
+        "capability_ids_executed": outcome.executed,
+        "tool_invocations": outcome.invocations,
+        "output_refs_produced": outcome.produced.iter().map(output_ref).collect::<Value>(),
+        "result_data": outcome.result_data,
+        "quality_checks": outcome.checks,
+    })
 }
 
 pub(super) fn output_ref(produced: &Produced) -> Value {
@@ -238,84 +242,4 @@ fn resources(inherited: &Resources, produced: &[Produced], sequence: u64) -> Res
         }
     }
     block
-}
-
-#[derive(Serialize)]
-struct Envelope<'a> {
-    message_id: String,
-    timestamp: Value,
-    agent: Value,
-    input: Input<'a>,
-    output: Output<'a>,
-    next_agent: Value,
-    status: Value,
-    error: Value,
-    metadata: Value,
-    resources: Resources,
-    audit: Value,
-}
-
-#[derive(Serialize)]
-struct Input<'a> {
-    source: &'static str,
-    content: &'a Value,
-}
-
-#[derive(Serialize)]
-struct Output<'a> {
-    content: Content<'a>,
-    content_type: &'static str,
-}
-
-#[derive(Serialize)]
-struct Content<'a> {
-    task_result: TaskResult<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    execution_report: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    suggestion: Option<&'a Suggestion>,
-    oneact: Extras<'a>,
-}
-
-/// The result of the task (R-000-19 … R-000-28).
-#[derive(Serialize)]
-pub(super) struct TaskResult<'a> {
-    task_id: &'a str,
-    status: &'static str,
-    capability_ids_executed: &'a [String],
-    tool_invocations: &'a [Invocation],
-    output_refs_produced: Vec<Value>,
-    result_data: Option<&'a Value>,
-    quality_checks: Checks,
-}
-
-/// The fields that oneact adds to the envelope of the specification.
-#[derive(Serialize)]
-struct Extras<'a> {
-    version: &'static str,
-    operation_id: &'a str,
-    kind: Kind,
-    state: State,
-    fsm: &'static str,
-    fault: Option<&'static str>,
-    effect: Effect,
-    phase: Phase,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gate: Option<&'a Admission>,
-    request_hash: Option<&'a str>,
-    reuse: Option<&'a ReuseReport>,
-    waiting: Option<&'a Waiting>,
-    review: Option<Value>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    steps: &'a [StepReport],
-    ledger: Option<&'a LedgerRef>,
-    server: Option<&'a ServerReport>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unfit_result: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    plan: Option<&'a Plan>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    preview: Option<&'a Preview>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reports: Option<&'a ReportFiles>,
 }

@@ -1,46 +1,17 @@
 //! The `MCPResponse`: what every action returns, what the ledger stores, and what `--reply mcp` prints
 //! (004, "`MCPResponse` Format", R-004-08 … R-004-16).
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::task::{
-    AiPrompt, AiResponse, Checks, Failure, Fault, Invocation, InvocationStatus, Outcome,
-    Suggestion, Waiting, numbered,
+    Checks, Failure, Fault, Invocation, InvocationStatus, Outcome, Waiting, numbered,
 };
 
 use super::{
-    adl::{TaskResult, task_result},
+    adl::{task_result, without_null},
     read::Received,
 };
-
-/// Field order is output order. Absent fields are left out.
-#[derive(Serialize)]
-struct McpResponse<'a> {
-    success: bool,
-    data: Data<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Value>,
-    #[serde(rename = "actionsTaken")]
-    actions_taken: Vec<Value>,
-    #[serde(rename = "nextActions")]
-    next_actions: Vec<Value>,
-    /// The effective parameters, without secrets.
-    inputs: Map<String, Value>,
-    #[serde(rename = "aiPrompt", skip_serializing_if = "Option::is_none")]
-    ai_prompt: Option<&'a AiPrompt>,
-    #[serde(rename = "aiResponse", skip_serializing_if = "Option::is_none")]
-    ai_response: Option<&'a AiResponse>,
-}
-
-#[derive(Serialize)]
-struct Data<'a> {
-    task_result: TaskResult<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    execution_report: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    suggestion: Option<&'a Suggestion>,
-}
 
 /// The response to that task, as one line of JSON. An earlier answer is returned as it was stored (R-004-39).
 pub fn to_response(received: &Received, outcome: &Outcome) -> String {
@@ -51,44 +22,46 @@ pub fn to_response(received: &Received, outcome: &Outcome) -> String {
     if let Some(stored) = stored {
         return stored;
     }
-    let response = response(received, outcome);
-    // Every part is already a string, a number or a JSON value, so serializing to memory cannot fail.
-    serde_json::to_string(&response).unwrap_or_default()
+    response(received, outcome).to_string()
 }
 
-fn response<'a>(received: &'a Received, outcome: &'a Outcome) -> McpResponse<'a> {
-    McpResponse {
-        success: outcome.failure.is_none(),
-        data: Data {
-            task_result: task_result(&received.task_id, outcome),
-            execution_report: outcome.execution_report.as_ref(),
-            suggestion: outcome.suggestion.as_ref(),
-        },
-        error: outcome.failure.as_ref().map(|failure| {
-            let details = json!({
-                "error_code": failure.fault.code(),
-                "recoverable": failure.recoverable,
-                "code_001": failure.fault.number(),
-            });
-            json!({"type": failure.fault.name(), "message": failure.message, "details": details})
-        }),
-        actions_taken: outcome
-            .invocations
-            .iter()
-            .zip(&outcome.executed)
-            .map(|(call, capability)| {
-                let result = match call.status {
-                    InvocationStatus::Success => "success",
-                    InvocationStatus::Error { .. } => "failure",
-                };
-                json!({"tool": call.tool_name, "reason": capability, "result": result, "inputs": call.parameters})
-            })
-            .collect(),
-        next_actions: next(outcome),
-        inputs: inputs(outcome),
-        ai_prompt: outcome.ai.prompt.as_ref(),
-        ai_response: outcome.ai.response.as_ref(),
-    }
+/// Field order is output order. Absent fields are left out.
+fn response(received: &Received, outcome: &Outcome) -> Value {
+    let mut data = json!({
+        "task_result": task_result(&received.task_id, outcome),
+        "execution_report": outcome.execution_report,
+        "suggestion": outcome.suggestion,
+    });
+    without_null(&mut data, &["execution_report", "suggestion"]);
+    let error = outcome.failure.as_ref().map(|failure| {
+        let details = json!({
+            "error_code": failure.fault.code(),
+            "recoverable": failure.recoverable,
+            "code_001": failure.fault.number(),
+        });
+        json!({"type": failure.fault.name(), "message": failure.message, "details": details})
+    });
+    let calls = outcome.invocations.iter().zip(&outcome.executed);
+    let taken = calls.map(|(call, capability)| {
+        let result = match call.status {
+            InvocationStatus::Success => "success",
+            InvocationStatus::Error { .. } => "failure",
+        };
+        json!({"tool": call.tool_name, "reason": capability, "result": result, "inputs": call.parameters})
+    });
+    let mut response = json!({
+        "success": outcome.failure.is_none(),
+        "data": data,
+        "error": error,
+        "actionsTaken": taken.collect::<Value>(),
+        "nextActions": next(outcome),
+        // The effective parameters, without secrets.
+        "inputs": inputs(outcome),
+        "aiPrompt": outcome.ai.prompt,
+        "aiResponse": outcome.ai.response,
+    });
+    without_null(&mut response, &["error", "aiPrompt", "aiResponse"]);
+    response
 }
 
 fn next(outcome: &Outcome) -> Vec<Value> {

@@ -4,86 +4,84 @@ use crate::task::{Effect, InvocationStatus, Outcome, Phase, State, Waiting};
 
 use super::read::Received;
 
-/// `next_agent.reason` (R-000-29, R-000-90).
-pub(super) fn next_reason(outcome: &Outcome) -> &'static str {
-    match outcome.state {
-        State::Replayed if outcome.failure.is_some() => {
-            "Task failed. Returning to dispatch agent for error handling."
-        }
-        State::Done | State::Reused | State::Suppressed | State::Replayed => {
-            "Task execution complete. Returning to dispatch agent for workflow state update."
-        }
-        State::Planned => "Dry run complete; nothing was started. Returning to dispatch agent.",
-        State::Advised => {
-            "A suggestion is to be shown to the user. Returning to dispatch agent for workflow state update."
-        }
-        State::Pending if is_open(outcome) => {
-            "Task is waiting for a review of its result. Returning to dispatch agent."
-        }
-        State::Pending => match outcome.waiting {
-            None => "The same task is being performed by another run. Returning to dispatch agent.",
-            Some(Waiting::Input(_)) => "Task is waiting for input. Returning to dispatch agent.",
-            Some(Waiting::Approval(_)) => {
-                "Task is waiting for approval. Returning to dispatch agent."
-            }
-            Some(Waiting::Clarification { .. }) => {
-                "Task is waiting for a clarification. Returning to dispatch agent."
-            }
-        },
-        State::Rejected | State::Failed | State::Partial | State::RolledBack | State::Cancelled => {
-            "Task failed. Returning to dispatch agent for error handling."
-        }
-    }
+/// How the task ended, in the words of the specifications.
+pub(super) struct Words {
+    /// `status.code`.
+    pub(super) code: &'static str,
+    /// The state of the machine of specification 003 (R-003-18, R-003-32, R-003-33) in which the answer leaves the task.
+    pub(super) fsm: &'static str,
+    /// `next_agent.reason` (R-000-29, R-000-90).
+    pub(super) next: &'static str,
 }
 
-pub(super) fn status_code(outcome: &Outcome) -> &'static str {
-    match outcome.state {
-        State::Done | State::Planned | State::Advised | State::Reused | State::Suppressed => {
-            "success"
-        }
-        State::Replayed if outcome.failure.is_none() => "success",
-        State::Pending => "pending",
-        State::Partial => "partial",
+pub(super) fn words(outcome: &Outcome) -> Words {
+    const DONE: &str =
+        "Task execution complete. Returning to dispatch agent for workflow state update.";
+    const FAILED: &str = "Task failed. Returning to dispatch agent for error handling.";
+    let (code, fsm, next) = match outcome.state {
+        State::Done | State::Reused | State::Suppressed => ("success", "DONE", DONE),
+        State::Replayed if outcome.failure.is_none() => ("success", "DONE", DONE),
+        State::Planned => (
+            "success",
+            "AWAITING_CONFIRMATION",
+            "Dry run complete; nothing was started. Returning to dispatch agent.",
+        ),
+        State::Advised => (
+            "success",
+            "DONE",
+            "A suggestion is to be shown to the user. Returning to dispatch agent for workflow state update.",
+        ),
+        State::Pending => waiting(outcome),
+        State::Partial => ("partial", "AWAITING_REDIRECT", FAILED),
         State::Rejected
         | State::Failed
         | State::RolledBack
         | State::Cancelled
-        | State::Replayed => "failed",
-    }
+        | State::Replayed => ("failed", "AWAITING_REDIRECT", FAILED),
+    };
+    let is_result = matches!(
+        outcome.state,
+        State::Done | State::Reused | State::Suppressed | State::Replayed
+    );
+    let fsm = if is_result && is_open(outcome) {
+        "AWAITING_REVIEW"
+    } else {
+        fsm
+    };
+    Words { code, fsm, next }
+}
+
+/// The words of a task that waits. The call of a tool that asks is open, or another run performs it.
+fn waiting(outcome: &Outcome) -> (&'static str, &'static str, &'static str) {
+    let (fsm, next) = match outcome.waiting {
+        _ if is_open(outcome) => (
+            "AWAITING_REVIEW",
+            "Task is waiting for a review of its result. Returning to dispatch agent.",
+        ),
+        None => (
+            "EXECUTING",
+            "The same task is being performed by another run. Returning to dispatch agent.",
+        ),
+        Some(Waiting::Input(_)) => (
+            "EXECUTING",
+            "Task is waiting for input. Returning to dispatch agent.",
+        ),
+        Some(Waiting::Approval(_)) => (
+            "AWAITING_CONFIRMATION",
+            "Task is waiting for approval. Returning to dispatch agent.",
+        ),
+        Some(Waiting::Clarification { .. }) => (
+            "AWAITING_ACTION_CLARIFICATION",
+            "Task is waiting for a clarification. Returning to dispatch agent.",
+        ),
+    };
+    ("pending", fsm, next)
 }
 
 /// Whether a review of the result is open.
 fn is_open(outcome: &Outcome) -> bool {
     let review = outcome.review.as_ref();
     review.is_some_and(|review| review.state.is_open())
-}
-
-/// The state of the machine of specification 003 (R-003-18, R-003-32, R-003-33) in which the answer leaves the task.
-pub(super) fn fsm(outcome: &Outcome) -> &'static str {
-    match (outcome.state, &outcome.waiting) {
-        (State::Done | State::Reused | State::Suppressed | State::Replayed | State::Pending, _)
-            if is_open(outcome) =>
-        {
-            "AWAITING_REVIEW"
-        }
-        (State::Done | State::Advised | State::Reused | State::Suppressed, _) => "DONE",
-        (State::Replayed, _) if outcome.failure.is_none() => "DONE",
-        (State::Planned, _) | (State::Pending, Some(Waiting::Approval(_))) => {
-            "AWAITING_CONFIRMATION"
-        }
-        (State::Pending, Some(Waiting::Clarification { .. })) => "AWAITING_ACTION_CLARIFICATION",
-        // The call is open, or another run performs it.
-        (State::Pending, Some(Waiting::Input(_)) | None) => "EXECUTING",
-        (
-            State::Rejected
-            | State::Failed
-            | State::Partial
-            | State::RolledBack
-            | State::Cancelled
-            | State::Replayed,
-            _,
-        ) => "AWAITING_REDIRECT",
-    }
 }
 
 /// `status.message`, in one line.

@@ -1,8 +1,8 @@
 //! The result alone (`--reply result`), described by `schemas/result.schema.json`.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::adl::{Answered, output_ref};
+use super::adl::{Answered, output_ref, without_null};
 use crate::task::Outcome;
 
 /// The data of the result as one line of JSON; after a failure, an object with `error`.
@@ -38,28 +38,16 @@ fn data(outcome: &Outcome) -> Value {
         return whole;
     }
     let made: Vec<Value> = outcome.produced.iter().map(output_ref).collect();
-    let parts = [
-        (
-            "output_refs_produced",
-            (!made.is_empty()).then(|| made.into()),
-        ),
-        (
-            "result_file",
-            outcome.result_file.as_ref().map(|file| json!(file)),
-        ),
-        ("plan", outcome.plan.as_ref().map(|plan| json!(plan))),
-        (
-            "preview",
-            outcome.preview.as_ref().map(|preview| json!(preview)),
-        ),
-    ];
-    let parts = parts.into_iter();
-    let parts: Map<_, _> = parts
-        .filter_map(|(key, part)| Some((key.to_owned(), part?)))
-        .collect();
-    if parts.is_empty() {
-        Value::Null
-    } else {
-        parts.into()
+    let mut parts = json!({
+        "output_refs_produced": Some(made).filter(|made| !made.is_empty()),
+        "result_file": outcome.result_file,
+        "plan": outcome.plan,
+        "preview": outcome.preview,
+    });
+    let all = ["output_refs_produced", "result_file", "plan", "preview"];
+    without_null(&mut parts, &all);
+    match parts.as_object() {
+        Some(parts) if parts.is_empty() => Value::Null,
+        _ => parts,
     }
 }
