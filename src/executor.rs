@@ -37,7 +37,9 @@ use crate::{
     },
 };
 
-pub(crate) use crate::mcp::{About, HOLD, Stopping};
+pub(crate) use crate::mcp::{
+    About, HOLD, Stopping, list_warm as warm_servers, stop_warm as stop_servers,
+};
 pub(crate) use crate::plan::{
     ARGUMENT, ChangeKind, Consent, Desk, DiffLine, DiffMark, DiffRules, Difference, Engine, Fate,
     FileExhibit, PlanExhibit, Settled, Undo, Word, can_change, can_report, child, clear_expired,
@@ -47,7 +49,7 @@ pub(crate) use crate::plan::{
 pub(crate) use failure::of_http;
 pub(crate) use file_plan::{FileOrder, FileWork, foresee};
 pub(crate) use hidden::Hidden;
-pub(crate) use hold::{hold, stop_servers, warm_servers};
+pub(crate) use hold::hold;
 pub(crate) use launch::{handed_on, launch, warm};
 pub(crate) use steps::Steps;
 
@@ -194,18 +196,18 @@ pub struct Limits {
 }
 
 /// Is told what a run does while it does it.
-pub type Watch<'a> = &'a dyn Fn(Seen<'_>);
+pub type Watch<'a> = &'a dyn Fn(RunEvent<'_>);
 
 /// What can be seen of a run from outside.
 #[derive(Debug, Clone, Copy)]
-pub enum Seen<'a> {
+pub enum RunEvent<'a> {
     Begins(Activity<'a>),
-    Progress(Done<'a>),
+    Progress(ToolProgress<'a>),
 }
 
 /// Progress of a tool, in the tool's own unit.
 #[derive(Debug, Clone, Copy)]
-pub struct Done<'a> {
+pub struct ToolProgress<'a> {
     pub tool: &'a str,
     pub done: f64,
     pub total: Option<f64>,
@@ -296,7 +298,7 @@ fn planned(step: &Step, launch: &ServerSpec, store: &Store, session_id: &str) ->
 impl Context<'_> {
     /// Tells what the run does from now on.
     pub(crate) fn begins(&self, activity: Activity<'_>) {
-        (self.watch)(Seen::Begins(activity));
+        (self.watch)(RunEvent::Begins(activity));
     }
 
     /// Why the run must stop now: a signal, or the end of its time. This is checked between steps and while bytes are

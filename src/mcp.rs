@@ -63,14 +63,14 @@ pub(crate) use self::{
     raw::Raw,
     refusal::Trouble,
     report::{Parting, ServerReport},
-    spec::{ArgumentCheck, Caller, News, Place, Resumption, ServerSpec, ToolCall, Warm},
+    spec::{ArgumentCheck, Caller, News, Resumption, ServerPlace, ServerSpec, ToolCall, Warm},
     stderr::causes,
     tools::{ToolListing, near},
     warm::{About, HOLD, Order, Stopping, list as list_warm, stop as stop_warm},
 };
 use self::{
     begin::{borrow, open},
-    era::{Found, Opening, Setting},
+    era::{FirstListing, Opening, Setting},
     message::{CALL, LIST, META, members, traced},
     session::{Session, Standing, another_id, millis},
     wait::Limits,
@@ -377,7 +377,7 @@ async fn checked(
     session: &mut Session,
     course: &mut Course,
     call: &ToolCall,
-    found: Found,
+    found: FirstListing,
 ) -> Result<ToolListing, CallError> {
     let found = match found {
         Some(found) => found,

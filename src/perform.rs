@@ -35,7 +35,7 @@ use told::{tell_begin, tell_end};
 
 pub use crate::{
     approval::{Approved, Through},
-    executor::{Done, Kept, Limits, Seen, Watch},
+    executor::{Kept, Limits, RunEvent, ToolProgress, Watch},
     record::Project,
     task::Reuse,
 };

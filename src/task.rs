@@ -12,6 +12,7 @@ mod identity;
 mod ids;
 mod json;
 mod keys;
+mod named;
 mod not_finite;
 mod outcome;
 mod pin;
@@ -60,7 +61,8 @@ pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
 pub use print::{Content, Links, ObjectPrint, Print, Sight, Stat, Still};
 pub use program::{Argument, DuckDb, Network, Pipeline, PipelineApproval, SharedMemory};
 pub use proposal::{
-    Clarification, Declared, DeclaredStep, Grant, Granted, IMPROVISED, Improvised, Kind, Suggestion,
+    Clarification, Declared, DeclaredStep, Grant, Granted, IMPROVISED, Improvised, ProposalKind,
+    Suggestion,
 };
 pub(crate) use readable::{Author, Readable, readable};
 pub use rel_path::{PathPattern, RelPath, folded};

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::task::{Effects, Kind, visible};
+use crate::task::{Effects, ProposalKind, visible};
 
 use super::listing::{Listed, Parameter, Presence};
 
@@ -40,7 +40,7 @@ pub(crate) fn prompt(listed: &[&Listed], most: Option<usize>) -> String {
 /// Whether a model that answers in this JSON Schema can choose a standard action: an enum of its property `kind` has
 /// `standard`, in whatever part of the schema (R-003-25, R-003-26).
 pub(crate) fn has_standard(schema: &Value) -> bool {
-    let standard = Value::from(Kind::Standard.name());
+    let standard = Value::from(ProposalKind::Standard.name());
     match schema {
         Value::Object(members) => {
             let kind = members.get("kind").and_then(Value::as_object);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, Fault, Kind};
+use crate::task::{Failure, Fault, ProposalKind};
 
 use super::{
     code::Code,
@@ -19,9 +19,9 @@ const MOST: usize = 3;
 
 /// The ids by which the ledger names what is no entry.
 pub(super) const TAKEN: [&str; 4] = [
-    Kind::Improvised.name(),
-    Kind::Suggestion.name(),
-    Kind::Clarification.name(),
+    ProposalKind::Improvised.name(),
+    ProposalKind::Suggestion.name(),
+    ProposalKind::Clarification.name(),
     ROLLBACK,
 ];
 

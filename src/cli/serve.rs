@@ -35,7 +35,7 @@ use crate::{
     envelope::{self, MAX_BYTES},
     gateway::{Door, Elicit, Gateway},
     host::{self, Clock, Host, Interrupts},
-    perform::{Arrived, Seen, broken, keep, perform_with},
+    perform::{Arrived, RunEvent, broken, keep, perform_with},
     servers,
     task::{Course, OperationId, duration_or_seconds},
 };
@@ -228,8 +228,8 @@ pub(super) fn supervise(args: &RunArgs, interrupts: Interrupts) -> Result<ExitCo
         let arrived = Arrived::read_in(settings.session.clone(), Ok(task), begun, &host);
         let course = Course::default();
         let answer = panic::catch_unwind(AssertUnwindSafe(|| {
-            let watch = |seen: Seen<'_>| {
-                if let Seen::Progress(done) = seen {
+            let watch = |seen: RunEvent<'_>| {
+                if let RunEvent::Progress(done) = seen {
                     terminal::tell(&progress_line(done));
                 }
             };

@@ -24,7 +24,7 @@ use serde_json::json;
 
 use crate::{
     host::{Moment, inherited},
-    perform::Done,
+    perform::ToolProgress,
     task::{Activity, visible_json},
 };
 
@@ -136,7 +136,7 @@ impl Signs {
         *locked(&self.now.activity) = told(activity);
     }
 
-    pub(super) fn progress(&self, done: Done<'_>) {
+    pub(super) fn progress(&self, done: ToolProgress<'_>) {
         if let Some((lines, _)) = &*locked(&self.thread) {
             // If the reader is slow, some progress is skipped.
             let _ = lines.try_send(progress_line(done));
@@ -162,8 +162,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// `{"progress": {"tool", "done", "total", "message"}}`, without the message if the line would be too long.
-pub(super) fn progress_line(done: Done<'_>) -> String {
-    let Done {
+pub(super) fn progress_line(done: ToolProgress<'_>) -> String {
+    let ToolProgress {
         tool,
         done,
         total,
@@ -275,8 +275,8 @@ mod tests {
         Signs::start_to(To::Descriptor(to.into()), begun).unwrap()
     }
 
-    fn done(message: &str) -> Done<'_> {
-        Done {
+    fn done(message: &str) -> ToolProgress<'_> {
+        ToolProgress {
             tool: "t",
             done: 1.0,
             total: None,

@@ -16,7 +16,7 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::{
     host::Interrupts,
-    perform::{Done, Seen},
+    perform::{RunEvent, ToolProgress},
     task::{Preview, State, visible, visible_lines},
 };
 
@@ -67,12 +67,12 @@ impl Shown {
         Self::Bar(OnceLock::new())
     }
 
-    pub(super) fn show(&self, seen: Seen<'_>) {
+    pub(super) fn show(&self, seen: RunEvent<'_>) {
         match (self, seen) {
-            (Self::Signs(signs), Seen::Begins(activity)) => signs.begins(activity),
-            (Self::Signs(signs), Seen::Progress(done)) => signs.progress(done),
-            (Self::Bar(_), Seen::Begins(_)) => {}
-            (Self::Bar(bar), Seen::Progress(done)) => advance(bar, done),
+            (Self::Signs(signs), RunEvent::Begins(activity)) => signs.begins(activity),
+            (Self::Signs(signs), RunEvent::Progress(done)) => signs.progress(done),
+            (Self::Bar(_), RunEvent::Begins(_)) => {}
+            (Self::Bar(bar), RunEvent::Progress(done)) => advance(bar, done),
         }
     }
 
@@ -89,7 +89,7 @@ impl Shown {
     }
 }
 
-fn advance(bar: &OnceLock<ProgressBar>, seen: Done<'_>) {
+fn advance(bar: &OnceLock<ProgressBar>, seen: ToolProgress<'_>) {
     if !io::stderr().is_terminal() {
         return;
     }

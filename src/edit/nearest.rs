@@ -182,7 +182,7 @@ impl Nearest<'_> {
                 "the nearest place is {place}{equal}; {wanted} goes beyond the file there"
             );
         };
-        let (old, file) = (hiding.hide_all(self.old), hiding.hide_all(file));
+        let (old, file) = (hiding.hide(self.old), hiding.hide(file));
         let texts = if old == file {
             " in a value that is not shown".to_owned()
         } else {

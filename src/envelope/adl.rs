@@ -146,7 +146,17 @@ fn extras(answered: &Answered<'_>) -> Value {
         "preview": outcome.preview,
         "reports": outcome.reports,
     });
-    without_null(&mut extras, &["gate", "steps", "unfit_result", "plan", "preview", "reports"]);
+    without_null(
+        &mut extras,
+        &[
+            "gate",
+            "steps",
+            "unfit_result",
+            "plan",
+            "preview",
+            "reports",
+        ],
+    );
     extras
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, Found, Kind};
+use crate::task::{Failure, Found, ProposalKind};
 
 use super::fields::{found, multiple, shape};
 
@@ -179,7 +179,7 @@ pub(super) fn is_plan(object: &Map<String, Value>) -> bool {
 pub(super) fn is_proposal(object: &Map<String, Value>) -> bool {
     let said = object.get("kind").and_then(Value::as_str);
     said.is_some_and(|said| {
-        let mut kinds = Kind::ALL.into_iter();
+        let mut kinds = ProposalKind::ALL.into_iter();
         kinds.any(|kind| said.trim().eq_ignore_ascii_case(kind.name()))
     })
 }

@@ -9,8 +9,8 @@ mod rules;
 use serde_json::{Map, Value};
 
 use crate::task::{
-    Amplifiers, CapabilityTask, Clarification, Failure, Found, Kind, NamedAs, Risk, Suggestion,
-    Task,
+    Amplifiers, CapabilityTask, Clarification, Failure, Found, NamedAs, ProposalKind, Risk,
+    Suggestion, Task,
 };
 
 use super::{
@@ -21,11 +21,13 @@ use super::{
 use rules::{is_given, says};
 
 /// The kind of the proposal (R-003-03).
-pub(super) fn kind(proposal: &Map<String, Value>) -> Result<Kind, Failure> {
+pub(super) fn kind(proposal: &Map<String, Value>) -> Result<ProposalKind, Failure> {
     let said = proposal.get("kind").unwrap_or(&Value::Null);
-    let found = Kind::ALL.into_iter().find(|kind| said == kind.name());
+    let found = ProposalKind::ALL
+        .into_iter()
+        .find(|kind| said == kind.name());
     found.ok_or_else(|| {
-        let kinds = Kind::ALL
+        let kinds = ProposalKind::ALL
             .map(|kind| format!("`{}`", kind.name()))
             .join(", ");
         shape(format!("the `kind` of a proposal must be one of {kinds}"))
@@ -33,7 +35,7 @@ pub(super) fn kind(proposal: &Map<String, Value>) -> Result<Kind, Failure> {
 }
 
 pub(super) fn read(
-    kind: Kind,
+    kind: ProposalKind,
     proposal: &Map<String, Value>,
     notes: &mut Vec<String>,
 ) -> Result<Task, Failure> {
@@ -43,9 +45,9 @@ pub(super) fn read(
     let stated = claims(proposal)?;
     let card = card(proposal)?;
     Ok(match kind {
-        Kind::Standard => Task::Capabilities(Box::new(standard(proposal, stated, notes)?)),
-        Kind::Improvised => improvised::read(proposal, stated, notes)?,
-        Kind::Suggestion => {
+        ProposalKind::Standard => Task::Capabilities(Box::new(standard(proposal, stated, notes)?)),
+        ProposalKind::Improvised => improvised::read(proposal, stated, notes)?,
+        ProposalKind::Suggestion => {
             let texts = [&card.title, &card.summary].into_iter().flatten();
             if texts.into_iter().any(|text| text.trim_end().ends_with('?')) {
                 let note = "The suggestion ends with a question mark; send a question as kind `clarification`.";
@@ -53,7 +55,7 @@ pub(super) fn read(
             }
             Task::Suggestion(card)
         }
-        Kind::Clarification => Task::Clarification(Clarification {
+        ProposalKind::Clarification => Task::Clarification(Clarification {
             blocked_on: blocked_on(proposal)?,
             texts: card.title.into_iter().chain(card.summary).collect(),
         }),

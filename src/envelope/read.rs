@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::task::{
-    Counted, Failure, Fault, Found, Identity, Kind, NamedSession, Resources, SessionFrom, Task,
-    Trace, redact_presigned,
+    Counted, Failure, Fault, Found, Identity, NamedSession, ProposalKind, Resources, SessionFrom,
+    Task, Trace, redact_presigned,
 };
 
 use super::{
@@ -26,7 +26,7 @@ pub struct Received {
     pub resources: Resources,
     /// As received; `unknown` if it is missing or longer than 512 bytes.
     pub task_id: String,
-    pub kind: Kind,
+    pub kind: ProposalKind,
     /// Whether the delivery has a name, by which it is recognised if it is repeated.
     pub delivery: Delivery,
     /// As received, or 1.
@@ -94,7 +94,7 @@ pub fn read<S: Into<NamedSession>>(bytes: &[u8], other: impl FnOnce() -> S) -> R
     let own = |key: &str| said(shown, key).is_some_and(|id| id.name().is_ok());
     let kind = match &sent {
         Ok(sent) if sent.shape == Shape::Proposal => proposal::kind(sent.object),
-        _ => Ok(Kind::Standard),
+        _ => Ok(ProposalKind::Standard),
     };
     let task = sent.as_ref().map_err(Clone::clone).and_then(|sent| {
         let Sent { task, object, .. } = sent;
@@ -244,7 +244,7 @@ impl Received {
             echo: Value::Null,
             resources: Resources::default(),
             task_id: "unknown".to_owned(),
-            kind: Kind::Standard,
+            kind: ProposalKind::Standard,
             delivery: Delivery::Nameless,
             attempt: 1,
             counted: Counted::Unsaid,

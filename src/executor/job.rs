@@ -123,7 +123,7 @@ impl Bench {
         store: &Store,
         context: &Context<'_>,
         outcome: &mut Outcome,
-    ) -> Result<Found, Failure> {
+    ) -> Result<StepData, Failure> {
         context.course.raise(match step.entry.effects.repeatable() {
             Repeatable::Yes => Reach::Begun,
             Repeatable::Once => Reach::BegunOnce,
@@ -185,7 +185,7 @@ impl Bench {
     fn place(
         &self,
         step: &Step,
-        (data, seen): Found,
+        (data, seen): StepData,
         store: &Store,
         context: &Context<'_>,
         outcome: &mut Outcome,
@@ -255,7 +255,7 @@ fn stored(error: StoreError, context: &Context<'_>) -> Failure {
 }
 
 /// The result data of a step, and the state of its asset when it was checked.
-type Found = (Option<ResultData>, Option<Stat>);
+type StepData = (Option<ResultData>, Option<Stat>);
 
 /// Adds to a failure how questions can be answered. Questions of one of several steps cannot.
 fn asked(outcome: &mut Outcome, step: &Step, among: Option<&Among>, failure: Failure) -> Failure {

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     catalog::{Bearer, Lifetime, PrivateNetwork, Remote, Server},
     host::{self, Program},
-    mcp::{Caller, Endpoint, Place, ServerSpec, Token, Warm},
+    mcp::{Caller, Endpoint, ServerPlace, ServerSpec, Token, Warm},
     task::{ALLOW_PRIVATE, Failure, Fault, PROTECTED, SCRATCH, Secrets},
 };
 
@@ -55,7 +55,7 @@ pub(crate) fn launch(
     };
     if let Some(remote) = &server.remote {
         let endpoint = endpoint(remote, root, &variable, &filled)?;
-        return Ok(spec(Place::Http(Box::new(endpoint))));
+        return Ok(spec(ServerPlace::Http(Box::new(endpoint))));
     }
     let argv = server.command.iter().map(filled).collect();
     let mut env = host::plain_environment();
@@ -75,7 +75,7 @@ pub(crate) fn launch(
     }
     // `components` removes `.` from the path.
     let cwd = root.join(&server.cwd).components().collect();
-    Ok(spec(Place::Process(Program { argv, cwd, env })))
+    Ok(spec(ServerPlace::Process(Program { argv, cwd, env })))
 }
 
 /// The address of a server with its headers, and where its token comes from. A command or a token endpoint is asked only

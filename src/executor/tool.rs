@@ -15,7 +15,7 @@ use crate::{
 };
 
 use super::{
-    Context, Done, Seen,
+    Context, RunEvent, ToolProgress,
     document::Document,
     failure,
     hidden::Hidden,
@@ -303,7 +303,7 @@ fn call(
             server: calling.server,
         }),
         News::Calling => context.begins(Activity::Tool(calling)),
-        News::Progress(progress) => (context.watch)(Seen::Progress(Done {
+        News::Progress(progress) => (context.watch)(RunEvent::Progress(ToolProgress {
             tool: calling.tool,
             done: progress.done,
             total: progress.total,

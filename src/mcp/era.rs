@@ -47,7 +47,7 @@ impl<'a> Opening<'a> {
 }
 
 /// The result of the search for the tool, if the search has shown the era.
-pub(super) type Found = Option<Result<ToolListing, CallError>>;
+pub(super) type FirstListing = Option<Result<ToolListing, CallError>>;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting<'a> {
@@ -76,7 +76,7 @@ pub(super) async fn negotiate(
     session: &mut Session,
     opening: Opening<'_>,
     at: &Setting<'_>,
-) -> Result<Found, CallError> {
+) -> Result<FirstListing, CallError> {
     let memory = Memory::of(at.spec);
     let name = &at.spec.name;
     session.limits = at.limits;
@@ -123,7 +123,7 @@ async fn determined(
     opening: Opening<'_>,
     known: Option<&str>,
     at: &Setting<'_>,
-) -> Result<Found, CallError> {
+) -> Result<FirstListing, CallError> {
     let name = &at.spec.name;
     let (first, why) = match known {
         Some(known) if is_modern(known) => (Era::Modern, "it spoke that era before"),
@@ -244,7 +244,10 @@ async fn listed(
 
 /// Waits for the first answer of a server that is modern by declaration. A server that refuses `server/discover` is ready
 /// as well.
-async fn declared_modern(session: &mut Session, opening: Opening<'_>) -> Result<Found, CallError> {
+async fn declared_modern(
+    session: &mut Session,
+    opening: Opening<'_>,
+) -> Result<FirstListing, CallError> {
     assume(session, Standing::Declared);
     match opening {
         Opening::List(tool) => Ok(Some(listed(session, tool).await?)),

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::{
     message::VERSIONS,
-    spec::{Place, ServerSpec},
+    spec::{ServerPlace, ServerSpec},
 };
 use crate::host::read_plain;
 
@@ -103,11 +103,11 @@ fn configuration(spec: &ServerSpec) -> String {
     };
     // No word contains a NUL, so different lists never give the same text.
     let words = match &spec.place {
-        Place::Process(program) => {
+        ServerPlace::Process(program) => {
             let cwd = [String::new(), program.cwd.to_string(), String::new()];
             [program.argv.clone(), cwd.to_vec(), named(&program.env)].concat()
         }
-        Place::Http(endpoint) => {
+        ServerPlace::Http(endpoint) => {
             [vec![endpoint.url.to_string()], named(&endpoint.headers)].concat()
         }
     };

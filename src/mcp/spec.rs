@@ -14,7 +14,7 @@ use crate::task::{OutputSchema, Pinned, Protocol, Repeatable, RiskRule, Secrets,
 pub(crate) struct ServerSpec {
     /// Its name in the catalog, for error texts.
     pub(crate) name: String,
-    pub(crate) place: Place,
+    pub(crate) place: ServerPlace,
     /// Values that are redacted in stderr, noise samples and errors before these leave this room.
     pub(crate) secrets: Secrets,
     pub(crate) protocol: Protocol,
@@ -33,12 +33,12 @@ pub(crate) struct ServerSpec {
 
 /// Where a server is: a program that is started, or an address.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ServerPlace {
     Process(Program),
     Http(Box<Endpoint>),
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for ServerPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Process(program) => write!(f, "{:?} in {}", program.argv.first(), program.cwd),
@@ -65,7 +65,7 @@ impl ServerSpec {
     pub(super) fn of_holder(name: String, program: Program) -> Self {
         Self {
             name,
-            place: Place::Process(program),
+            place: ServerPlace::Process(program),
             secrets: Secrets::default(),
             protocol: Protocol::default(),
             memory: None,
@@ -80,16 +80,16 @@ impl ServerSpec {
     /// The program, if the server is started.
     pub(crate) fn program(&self) -> Option<&Program> {
         match &self.place {
-            Place::Process(program) => Some(program),
-            Place::Http(_) => None,
+            ServerPlace::Process(program) => Some(program),
+            ServerPlace::Http(_) => None,
         }
     }
 
     /// The address without what grants access, if the server is not started.
     pub(crate) fn url(&self) -> Option<String> {
         match &self.place {
-            Place::Process(_) => None,
-            Place::Http(endpoint) => Some(endpoint.shown()),
+            ServerPlace::Process(_) => None,
+            ServerPlace::Http(endpoint) => Some(endpoint.shown()),
         }
     }
 

@@ -60,7 +60,7 @@ impl Stage {
         Self {
             server: ServerSpec {
                 name: "misbehaving".to_owned(),
-                place: Place::Process(Program::new(
+                place: ServerPlace::Process(Program::new(
                     vec!["python3".to_owned(), script, mode.to_owned()],
                     folder.to_owned(),
                     vec![
@@ -102,8 +102,8 @@ impl Stage {
 
     fn program(&mut self) -> &mut Program {
         match &mut self.server.place {
-            Place::Process(program) => program,
-            Place::Http(endpoint) => panic!("{endpoint:?} is not started"),
+            ServerPlace::Process(program) => program,
+            ServerPlace::Http(endpoint) => panic!("{endpoint:?} is not started"),
         }
     }
 

@@ -15,7 +15,7 @@ use super::{
     raw::Raw,
     remote::Remote,
     report::{ExitDescription, ServerReport},
-    spec::{Place, ServerSpec},
+    spec::{ServerPlace, ServerSpec},
     warm::Borrowed,
     wire::{End, Wire},
 };
@@ -37,8 +37,8 @@ pub(super) enum Begun {
 impl Begun {
     pub(super) fn new(spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
         match &spec.place {
-            Place::Process(program) => Started::new(spec, program, host).map(Self::Process),
-            Place::Http(endpoint) => {
+            ServerPlace::Process(program) => Started::new(spec, program, host).map(Self::Process),
+            ServerPlace::Http(endpoint) => {
                 let remote = Remote::new(spec, endpoint)?;
                 Ok(Self::Remote(Box::new(remote), host.moment()))
             }

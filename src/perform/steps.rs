@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::{
     envelope::Received,
-    executor::{Context, Done, Executed, Ready, Seen, Steps, Work},
+    executor::{Context, Executed, Ready, RunEvent, Steps, ToolProgress, Work},
     record::StepLedgers,
     task::{CapabilityTask, Outcome, Phase, State, Task},
 };
@@ -32,8 +32,8 @@ pub(super) fn perform(
         let Some(work) = steps.next(context) else {
             break;
         };
-        let watch = |seen: Seen<'_>| (context.watch)(among(seen, at, count));
-        watch(Seen::Progress(Done {
+        let watch = |seen: RunEvent<'_>| (context.watch)(among(seen, at, count));
+        watch(RunEvent::Progress(ToolProgress {
             tool: work.as_ref().map_or("", tool),
             done: 0.0,
             total: None,
@@ -95,14 +95,14 @@ fn task(received: &Received) -> Option<&CapabilityTask> {
 }
 
 /// The progress of the task: the finished steps, and the part of the present one that is done.
-fn among(seen: Seen<'_>, at: usize, count: usize) -> Seen<'_> {
-    let Seen::Progress(seen) = seen else {
+fn among(seen: RunEvent<'_>, at: usize, count: usize) -> RunEvent<'_> {
+    let RunEvent::Progress(seen) = seen else {
         return seen;
     };
     let steps = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
     let part = seen.total.filter(|total| *total > 0.0);
     let part = part.map_or(0.0, |total| (seen.done / total).clamp(0.0, 1.0));
-    Seen::Progress(Done {
+    RunEvent::Progress(ToolProgress {
         done: steps(at) + part,
         total: Some(steps(count)),
         ..seen

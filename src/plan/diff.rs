@@ -59,7 +59,7 @@ pub(crate) fn unified(pair: Pair<'_>, reader: Reader) -> (String, usize) {
         for Line { mark, text, .. } in hunks.lines() {
             let line = match reader {
                 Reader::User => Cow::Borrowed(&*text),
-                Reader::Approvers => hunks.hiding.hide_all(&text),
+                Reader::Approvers => hunks.hiding.hide(&text),
             };
             if *line != *text {
                 hidden += line.matches(CUT).count();

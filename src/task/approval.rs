@@ -42,13 +42,7 @@ impl RiskRule {
 
     /// Whether the hints of the server can decide that a run should have waited.
     pub fn depends_on_hints(&self) -> bool {
-        let worst = Effects {
-            read_only: Some(false),
-            destructive: Some(true),
-            idempotent: Some(false),
-            open_world: Some(true),
-        };
-        let raised = self.hazards.raised(worst);
+        let raised = self.hazards.raised(Effects::WORST);
         raised.is_some_and(|raised| self.waits_only_at(raised.risk))
     }
 }

@@ -9,43 +9,26 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-use super::Risk;
+use super::{Risk, named::named};
 
-/// The kind of a proposal (R-003-03). A task of any other dialect is `standard`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// An entry of the catalog, with its parameters.
-    #[default]
-    Standard,
-    /// Several steps that no entry of the catalog describes.
-    Improvised,
-    /// Advice to a person.
-    Suggestion,
-    /// A question, because too little is known to propose an action.
-    Clarification,
+named! {
+    /// The kind of a proposal (R-003-03). A task of any other dialect is `standard`.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+    pub enum ProposalKind {
+        /// An entry of the catalog, with its parameters.
+        #[default]
+        Standard = "standard",
+        /// Several steps that no entry of the catalog describes.
+        Improvised = "improvised",
+        /// Advice to a person.
+        Suggestion = "suggestion",
+        /// A question, because too little is known to propose an action.
+        Clarification = "clarification",
+    }
 }
 
 /// What the ledger calls the action of an improvised proposal.
 pub const IMPROVISED: &str = "improvised";
-
-impl Kind {
-    pub const ALL: [Self; 4] = [
-        Self::Standard,
-        Self::Improvised,
-        Self::Suggestion,
-        Self::Clarification,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Standard => "standard",
-            Self::Improvised => IMPROVISED,
-            Self::Suggestion => "suggestion",
-            Self::Clarification => "clarification",
-        }
-    }
-}
 
 /// The card that a person sees (R-003-11, R-003-12). It has a title or a summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

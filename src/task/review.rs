@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Failure, Fault};
+use super::{Failure, Fault, named::named};
 
 /// The rule of an entry that says `requires_post_review = true`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,16 +39,17 @@ pub struct ReviewTerms {
     pub until: Option<String>,
 }
 
-/// The state of a review. The last decision counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReviewState {
-    #[default]
-    Open,
-    /// Open after its time. A missed review is never an approval.
-    Overdue,
-    Accepted,
-    Rejected,
+named! {
+    /// The state of a review. The last decision counts.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum ReviewState {
+        #[default]
+        Open = "open",
+        /// Open after its time. A missed review is never an approval.
+        Overdue = "overdue",
+        Accepted = "accepted",
+        Rejected = "rejected",
+    }
 }
 
 /// A person's decision in a review.
@@ -116,15 +117,6 @@ impl From<Blocks> for bool {
 }
 
 impl ReviewState {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Overdue => "overdue",
-            Self::Accepted => "accepted",
-            Self::Rejected => "rejected",
-        }
-    }
-
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Open | Self::Overdue)
     }

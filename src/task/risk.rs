@@ -185,51 +185,51 @@ impl Hazards {
 }
 
 /// What makes an action risky. A hint that is missing counts as MCP's default, which is the worst.
-struct Rule {
+struct RiskFactor {
     risk: Risk,
     because: &'static str,
     holds: fn(&Hazards) -> bool,
 }
 
-const RULES: [Rule; 8] = [
-    Rule {
+const RULES: [RiskFactor; 8] = [
+    RiskFactor {
         risk: Risk::Medium,
         because: "it may change the open world (`open_world` is not false)",
         holds: |of| of.writes() && of.effects.open_world != Some(false),
     },
-    Rule {
+    RiskFactor {
         risk: Risk::Medium,
         because: "a repetition has a further effect (`idempotent` is not true)",
         holds: |of| of.writes() && of.effects.idempotent != Some(true),
     },
-    Rule {
+    RiskFactor {
         risk: Risk::Medium,
         because: "only a part of it can be undone (`reversibility` is partial)",
         holds: |of| of.is(Reversibility::Partial),
     },
-    Rule {
+    RiskFactor {
         risk: Risk::Medium,
         because: "`regret_potential` is medium",
         holds: |of| of.regretted(Regret::Medium),
     },
-    Rule {
+    RiskFactor {
         risk: Risk::High,
         because: "it may destroy something that has no backup (`destructive` is not false)",
         holds: |of| {
             of.writes() && of.effects.destructive != Some(false) && of.backup != Backup::Kept
         },
     },
-    Rule {
+    RiskFactor {
         risk: Risk::High,
         because: "it cannot be undone (`reversibility` is irreversible)",
         holds: |of| of.is(Reversibility::Irreversible),
     },
-    Rule {
+    RiskFactor {
         risk: Risk::High,
         because: "`regret_potential` is high",
         holds: |of| of.regretted(Regret::High),
     },
-    Rule {
+    RiskFactor {
         risk: Risk::Critical,
         because: "it cannot be undone, and `regret_potential` is high",
         holds: |of| of.is(Reversibility::Irreversible) && of.regretted(Regret::High),
@@ -248,7 +248,7 @@ pub fn assess(hazards: &Hazards) -> Assessment {
     by(RULES.iter(), hazards)
 }
 
-fn by<'a>(rules: impl Iterator<Item = &'a Rule> + Clone, hazards: &Hazards) -> Assessment {
+fn by<'a>(rules: impl Iterator<Item = &'a RiskFactor> + Clone, hazards: &Hazards) -> Assessment {
     let holding = rules.filter(|rule| (rule.holds)(hazards));
     let risk = holding
         .clone()

@@ -11,31 +11,7 @@ use camino::Utf8PathBuf;
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-use super::{DuckDb, PathPattern, Pipeline};
-
-/// Makes an enum from a table of its variants and their names, which serde uses too.
-macro_rules! named {
-    (
-        $(#[$of_enum:meta])*
-        pub enum $enum:ident { $($(#[$of_variant:meta])* $variant:ident = $name:literal,)* }
-    ) => {
-        $(#[$of_enum])*
-        pub enum $enum {
-            $($(#[$of_variant])* #[serde(rename = $name)] $variant,)*
-        }
-
-        impl $enum {
-            /// In the order of the table.
-            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
-
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
-            }
-        }
-    };
-}
+use super::{DuckDb, PathPattern, Pipeline, named::named};
 
 named! {
     /// The kind of caller (specification 003). The launch fixes it, never a payload (C-32).

@@ -18,7 +18,7 @@ use rustix::event::{PollFd, PollFlags};
 use crate::{
     cli::{logs, print_unless, streams::ready, terminal::Shown, told::told},
     host::{Host, Interrupt, Interrupts},
-    perform::{Answer, Arrived, Seen, Settings, overdue},
+    perform::{Answer, Arrived, RunEvent, Settings, overdue},
     task::{Course, Reach},
     telemetry::Telemetry,
 };
@@ -121,9 +121,9 @@ impl Watched {
     }
 
     /// Shows and records what the run does.
-    pub(super) fn see(&self, seen: Seen<'_>) {
+    pub(super) fn see(&self, seen: RunEvent<'_>) {
         self.shown.show(seen);
-        if let (Some(telemetry), Seen::Begins(activity)) = (&self.telemetry, seen) {
+        if let (Some(telemetry), RunEvent::Begins(activity)) = (&self.telemetry, seen) {
             telemetry.begins(activity, &self.host);
         }
     }

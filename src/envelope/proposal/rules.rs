@@ -3,11 +3,11 @@
 
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, Fault, Kind};
+use crate::task::{Failure, Fault, ProposalKind};
 
 /// The rule of a kind for a field, and what to do if a proposal breaks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rule {
+enum FieldRule {
     Required(&'static str),
     /// Required, unless that other field is given.
     RequiredWithout(&'static str, &'static str),
@@ -15,7 +15,7 @@ enum Rule {
     Forbidden(&'static str),
 }
 
-use Rule::{Allowed, Forbidden, Required, RequiredWithout};
+use FieldRule::{Allowed, Forbidden, Required, RequiredWithout};
 
 const NAME: &str = "add `name`, the id of a standard action of the catalog";
 const ONE_ACTION: &str =
@@ -34,9 +34,9 @@ const MISSING: &str = "add `blocked_on`, which says exactly what is missing";
 const NOTHING: &str =
     "a clarification is never performed; if it is known what to do, send kind `standard`";
 
-/// Each field with its rules, in the order of [`Kind::ALL`].
+/// Each field with its rules, in the order of [`ProposalKind::ALL`].
 #[rustfmt::skip]
-const RULES: [(&str, [Rule; 4]); 16] = [
+const RULES: [(&str, [FieldRule; 4]); 16] = [
     //                   standard               improvised                       suggestion                             clarification
     ("name",             [Required(NAME),       Allowed,                         Forbidden(ADVICE),                     Forbidden(NOTHING)]),
     ("parameters_json",  [Allowed,              Forbidden(OF_STEPS),             Forbidden(ADVICE),                     Forbidden(NOTHING)]),
@@ -56,25 +56,25 @@ const RULES: [(&str, [Rule; 4]); 16] = [
     ("under",            [Allowed,              Forbidden(OF_CALLS),             Forbidden(ADVICE),                     Forbidden(NOTHING)]),
 ];
 
-fn rule(kind: Kind, field: &str) -> Rule {
+fn rule(kind: ProposalKind, field: &str) -> FieldRule {
     let rules = RULES.iter().find(|(name, _)| *name == field);
     let mut cells = rules
         .into_iter()
-        .flat_map(|(_, rules)| Kind::ALL.iter().zip(rules));
+        .flat_map(|(_, rules)| ProposalKind::ALL.iter().zip(rules));
     cells
         .find(|(of, _)| **of == kind)
         .map_or(Allowed, |(_, rule)| *rule)
 }
 
 /// Fails with the first rule that the proposal breaks.
-pub(super) fn check(kind: Kind, proposal: &Map<String, Value>) -> Result<(), Failure> {
+pub(super) fn check(kind: ProposalKind, proposal: &Map<String, Value>) -> Result<(), Failure> {
     check_with(kind, proposal, &rule)
 }
 
 fn check_with(
-    kind: Kind,
+    kind: ProposalKind,
     proposal: &Map<String, Value>,
-    rule: &dyn Fn(Kind, &str) -> Rule,
+    rule: &dyn Fn(ProposalKind, &str) -> FieldRule,
 ) -> Result<(), Failure> {
     let given = |key: &str| is_given(proposal.get(key));
     for (key, _) in RULES {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     envelope::{Delivery, Received, read},
-    task::{CapabilityTask, Fault, Kind, NamedAs, Task},
+    task::{CapabilityTask, Fault, NamedAs, ProposalKind, Task},
 };
 
 fn received(document: &Value) -> Received {
@@ -93,10 +93,10 @@ fn there_are_exactly_four_kinds_r_003_03() {
             for document in [json!({"dispatch": proposal}), proposal] {
                 let (fault, message) = refused(&document);
                 assert_eq!(fault, Fault::InvalidShape);
-                for kind in Kind::ALL {
+                for kind in ProposalKind::ALL {
                     assert!(message.contains(&format!("`{}`", kind.name())), "{message}");
                 }
-                assert_eq!(received(&document).kind, Kind::Standard);
+                assert_eq!(received(&document).kind, ProposalKind::Standard);
             }
         }
     }

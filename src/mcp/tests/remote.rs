@@ -99,7 +99,7 @@ impl Server {
 
     fn stage(&self) -> Stage {
         let mut stage = Stage::new("none");
-        stage.server.place = Place::Http(Box::new(Endpoint {
+        stage.server.place = ServerPlace::Http(Box::new(Endpoint {
             url: self.url.clone(),
             headers: vec![("X-Key".to_owned(), SECRET.to_owned())],
             token: Token::None,
@@ -435,7 +435,7 @@ fn a_status_that_comes_while_the_call_is_being_sent_counts() {
         }
     });
     let mut stage = Server::start(modern).stage();
-    let Place::Http(endpoint) = &mut stage.server.place else {
+    let ServerPlace::Http(endpoint) = &mut stage.server.place else {
         panic!("it has an address")
     };
     endpoint.url = url.parse().unwrap();
@@ -554,7 +554,7 @@ fn nobody_at_the_address_is_no_call() {
         .local_addr()
         .unwrap();
     let mut stage = Server::start(modern).stage();
-    let Place::Http(endpoint) = &mut stage.server.place else {
+    let ServerPlace::Http(endpoint) = &mut stage.server.place else {
         panic!("it has an address")
     };
     endpoint.url = format!("http://{free}/").parse().unwrap();
@@ -784,7 +784,7 @@ fn guarded(token: &'static str) -> Server {
 
 fn with_token(server: &Server, token: Token) -> Stage {
     let mut stage = server.stage();
-    if let Place::Http(endpoint) = &mut stage.server.place {
+    if let ServerPlace::Http(endpoint) = &mut stage.server.place {
         endpoint.token = token;
     }
     stage

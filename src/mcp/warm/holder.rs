@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-use super::{About, Ask, Lent, Start, Told, packet::Line, place::Place};
+use super::{About, Ask, Lent, Start, Told, packet::Line, place::SocketDirectory};
 
 /// From SIGTERM to SIGKILL.
 const TERM_GRACE: Duration = Duration::from_millis(500);
@@ -45,7 +45,7 @@ enum Then {
 struct Holder<'h> {
     start: Start,
     host: &'h Host,
-    place: Place,
+    place: SocketDirectory,
     /// None once no run can reach the server.
     listener: Option<OwnedFd>,
     child: Child,
@@ -103,7 +103,7 @@ impl Order {
 impl<'h> Holder<'h> {
     fn open(start: Start, scratch: &Utf8Path, host: &'h Host) -> Result<Self, String> {
         let failed = |error: io::Error| error.to_string();
-        let place = Place::open(&start.state_dir).map_err(failed)?;
+        let place = SocketDirectory::open(&start.state_dir).map_err(failed)?;
         let program = start.program(scratch);
         let spec = ServerSpec::of_holder(start.name.clone(), program.clone());
         let Started {

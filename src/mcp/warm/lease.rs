@@ -16,7 +16,7 @@ use crate::{
 use super::{
     Ask, HOLD, Lent, Purpose, Start, Told, digest,
     packet::{AT_ONCE, Line},
-    place::Place,
+    place::SocketDirectory,
 };
 use crate::mcp::{
     adopted,
@@ -137,7 +137,7 @@ pub(crate) fn borrow(
         begun: host.moment(),
         budget,
     };
-    let place = Place::make(&warm.state_dir).map_err(|error| failed(&error))?;
+    let place = SocketDirectory::make(&warm.state_dir).map_err(|error| failed(&error))?;
     let digest = digest(spec, program, purpose);
     let patience = match purpose {
         Purpose::Call => wish.within(PATIENCE.min(spec.startup_timeout)),
@@ -169,7 +169,12 @@ fn failed(error: &io::Error) -> String {
 }
 
 /// Borrows the server at this socket, or starts it. None if it is busy, or is being started or ended.
-fn at(place: &Place, name: &str, digest: &str, wish: Wish<'_>) -> io::Result<Option<Borrowed>> {
+fn at(
+    place: &SocketDirectory,
+    name: &str,
+    digest: &str,
+    wish: Wish<'_>,
+) -> io::Result<Option<Borrowed>> {
     if let Some(line) = place.connect(name)? {
         line.waits(wish.within(AT_ONCE).max(ROUND))?;
         let digest = digest.to_owned();

@@ -5,7 +5,7 @@ use std::{io, time::Duration};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
-use super::{Ask, Told, packet::Line, place::Place};
+use super::{Ask, Told, packet::Line, place::SocketDirectory};
 
 /// How long the end of a server is waited for: its grace, and the time after SIGTERM. A call goes on for longer.
 const END: Duration = Duration::from_secs(5);
@@ -62,7 +62,7 @@ pub(crate) fn stop(state_dir: &Utf8Path, name: Option<&str>) -> io::Result<Vec<S
 
 /// Asks the holders. Those that are gone are passed over, and those that do not answer are logged.
 fn each(state_dir: &Utf8Path, name: Option<&str>, ask: &Ask) -> io::Result<Vec<(About, Line)>> {
-    let place = match Place::open(state_dir) {
+    let place = match SocketDirectory::open(state_dir) {
         Ok(place) => place,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
@@ -83,7 +83,7 @@ fn each(state_dir: &Utf8Path, name: Option<&str>, ask: &Ask) -> io::Result<Vec<(
     Ok(answers)
 }
 
-fn answer(place: &Place, socket: &str, ask: &Ask) -> Option<(About, Line)> {
+fn answer(place: &SocketDirectory, socket: &str, ask: &Ask) -> Option<(About, Line)> {
     let line = place.connect(socket).ok()??;
     let told = line.send(ask, &[]).and_then(|()| line.receive());
     match told {

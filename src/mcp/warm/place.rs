@@ -30,11 +30,11 @@ const WAITING: i32 = 64;
 
 /// The directory of the sockets, which only its user may enter.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct SocketDirectory {
     directory: OwnedFd,
 }
 
-impl Place {
+impl SocketDirectory {
     /// Opens the directory. It is made if it is missing.
     pub(super) fn make(state_dir: &Utf8Path) -> io::Result<Self> {
         make_state_dir(state_dir)?;

@@ -51,7 +51,7 @@ pub(crate) fn lines(pair: Pair<'_>, most: usize) -> Difference {
     let lines = hunks.lines().take(most + 1).map(|line| Line {
         mark: line.mark,
         numbers: line.numbers,
-        words: vec![Word::Same(hunks.hiding.hide_all(&line.text).into_owned())],
+        words: vec![Word::Same(hunks.hiding.hide(&line.text).into_owned())],
     });
     let mut lines: Vec<Line> = lines.collect();
     if lines.len() > most {

@@ -7,9 +7,6 @@ use regex::Regex;
 
 use super::{CUT, redact_presigned};
 
-/// The part of a line that is checked, in bytes. A preview shows less.
-const LONGEST: usize = 4096;
-
 const KEY_BEGINS: &str = "PRIVATE KEY";
 
 /// A text can match a rule only if it contains one of these, in either case. Most texts contain none, and this saves
@@ -86,14 +83,8 @@ impl Hiding {
         }
     }
 
-    /// The line, or the beginning of a very long one, with `***` for each credential.
+    /// The line with `***` for each credential.
     pub(crate) fn hide(self, line: &str) -> Cow<'_, str> {
-        let end = line.floor_char_boundary(LONGEST);
-        self.hide_all(line.get(..end).unwrap_or_default())
-    }
-
-    /// The whole line, with `***` for each credential.
-    pub(crate) fn hide_all(self, line: &str) -> Cow<'_, str> {
         if matches!(self, Self::Keys) && is_key_body(line) {
             return Cow::Borrowed(CUT);
         }
@@ -117,7 +108,7 @@ pub(crate) fn hidden(text: &str) -> Cow<'_, str> {
     let lines = text.split_inclusive('\n').map(|line| {
         let words = line.trim_end_matches(['\n', '\r']);
         let end = line.get(words.len()..).unwrap_or_default();
-        hiding.hide_all(words).into_owned() + end
+        hiding.hide(words).into_owned() + end
     });
     let shown: String = lines.collect();
     if shown == text {
@@ -210,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_whole_text_is_hidden_line_by_line_however_long_they_are() {
-        let long = format!("{}\r\nDB_PASSWORD=hunter2\nlast", "x".repeat(2 * LONGEST));
+        let long = format!("{}\r\nDB_PASSWORD=hunter2\nlast", "x".repeat(8192));
         let shown = super::hidden(&long);
         assert_eq!(shown, long.replace("hunter2", "***"));
         assert!(matches!(super::hidden("plain\ntext\n"), Cow::Borrowed(_)));

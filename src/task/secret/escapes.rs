@@ -75,44 +75,20 @@ impl Unescaped {
 }
 
 fn of_url(text: &[u8], meant: &mut Vec<u8>) -> Option<usize> {
-    meant.push(u8::try_from(hex(text.get(1..3)?)?).ok()?);
+    let digit = |at: usize| char::from(*text.get(at)?).to_digit(16);
+    meant.push(u8::try_from(digit(1)? << 4 | digit(2)?).ok()?);
     Some(3)
 }
 
+/// `\n` and the like, `\uXXXX`, or two of these that are a surrogate pair.
 fn of_json(text: &[u8], meant: &mut Vec<u8>) -> Option<usize> {
-    let byte = match text.get(1)? {
-        b'u' => return unit(text, meant),
-        b'b' => 0x8,
-        b'f' => 0xc,
-        b'n' => b'\n',
-        b'r' => b'\r',
-        b't' => b'\t',
-        mark @ (b'"' | b'\\' | b'/') => *mark,
-        _ => return None,
-    };
-    meant.push(byte);
-    Some(2)
-}
-
-/// `\uXXXX`, or two of them that are a surrogate pair.
-fn unit(text: &[u8], meant: &mut Vec<u8>) -> Option<usize> {
-    let first = hex(text.get(2..6)?)?;
-    let (letter, length) = match char::from_u32(u32::from(first)) {
-        Some(letter) => (letter, 6),
-        None => {
-            let low = hex(text.get(6..)?.strip_prefix(br"\u")?.get(..4)?)?;
-            (char::decode_utf16([first, low]).next()?.ok()?, 12)
-        }
-    };
-    meant.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
-    Some(length)
-}
-
-/// The value of up to four hexadecimal digits.
-fn hex(digits: &[u8]) -> Option<u16> {
-    digits.iter().try_fold(0, |number, digit| {
-        let digit = char::from(*digit).to_digit(16)?;
-        u16::try_from(digit).ok().map(|digit| number << 4 | digit)
+    let is_unit = text.get(1) == Some(&b'u');
+    let lengths: &[usize] = if is_unit { &[12, 6] } else { &[2] };
+    lengths.iter().copied().find_map(|length| {
+        let escape = str::from_utf8(text.get(..length)?).ok()?;
+        let letter: char = serde_json::from_str(&format!("\"{escape}\"")).ok()?;
+        meant.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+        Some(length)
     })
 }
 

@@ -142,32 +142,20 @@ pub(super) fn cuts(text: &str) -> Vec<Range<usize>> {
 /// Finds what is before the `@` of a link, and what is clearly a password although no host follows.
 fn user_information(text: &[u8], cuts: &mut Vec<Range<usize>>) {
     let mut from = 0;
-    // There is no `@` between a link without a host and this place.
-    let mut hostless = 0;
     while let Some(start) = after(text, from, b"://") {
         let quote = quote_before(text.get(..start).unwrap_or_default());
-        let ends = |at, byte| ends_link(text, at, byte) || Some(byte) == quote;
         let end = place(text, start, |at, byte| {
-            matches!(byte, b'/' | b'?' | b'#') || ends(at, byte)
+            matches!(byte, b'/' | b'?' | b'#') || Some(byte) == quote || ends_link(text, at, byte)
         });
         let authority = text.get(start..end).unwrap_or_default();
         // The last colon of the authority may start another link.
         from = end - usize::from(authority.ends_with(b":"));
-        let at_host = |text: &[u8]| text.iter().rposition(|byte| *byte == b'@');
-        let user = match (at_host(authority), has_password(authority)) {
-            (Some(user), _) => start + user,
-            // The password may contain a slash. Then its host follows.
-            (None, true) => {
-                let unknown = end.max(hostless);
-                let last = place(text, unknown, ends);
-                hostless = last;
-                at_host(text.get(unknown..last).unwrap_or_default())
-                    .map_or(end, |user| unknown + user)
-            }
-            (None, false) => start,
+        let user = match authority.iter().rposition(|byte| *byte == b'@') {
+            Some(length) => start + length,
+            None if has_password(authority) => end,
+            None => continue,
         };
         cuts.extend((user > start).then_some(start..user));
-        from = from.max(user);
     }
 }
 

@@ -28,7 +28,7 @@ fn value(key: &str) -> Value {
 }
 
 /// What the least proposal of the kind is told, once with the field and once without it.
-fn told(kind: Kind, key: &str, rule: &dyn Fn(Kind, &str) -> Rule) -> [Result<(), String>; 2] {
+fn told(kind: Kind, key: &str, rule: &dyn Fn(Kind, &str) -> FieldRule) -> [Result<(), String>; 2] {
     let (mut with, mut without) = (least(kind), least(kind));
     with.insert(key.to_owned(), value(key));
     without.remove(key);

@@ -172,7 +172,7 @@ fn a_link_is_found_raw_and_with_one_level_of_escapes() {
         ("postgres://u:PW", "postgres://***"),
         ("postgres://u:PW/db", "postgres://***/db"),
         ("redis://:PW", "redis://***"),
-        ("postgres://u:p/w#?@h/db", "postgres://***@h/db"),
+        ("postgres://u:p/w@h/db", "postgres://***/w@h/db"),
         ("postgres://u:p%40w@h/db", "postgres://***@h/db"),
         ("postgres://u:pa'ssREST@h/db", "postgres://***@h/db"),
         (
