@@ -6,7 +6,7 @@ use crate::{
     assets::{Staging, Store},
     catalog::{Entry, Process, ResultKind, Step},
     mcp::{
-        self, After, CallEnd, CallError, Caller, Course, News, ServerSpec, ToolAnswer, ToolCall,
+        self, After, CallCourse, CallEnd, CallError, Caller, News, ServerSpec, ToolAnswer, ToolCall,
     },
     task::{
         Activity, Effect, Failure, Input, Invocation, InvocationStatus, Outcome, Phase, Repeatable,
@@ -68,7 +68,7 @@ pub(super) fn run(
         result,
         effect,
         course:
-            Course {
+            CallCourse {
                 phase,
                 elapsed,
                 drift,

@@ -10,7 +10,7 @@ use super::{
     error::CallError,
     session::Session,
     spec::{ServerSpec, Warm},
-    transport::Begun,
+    transport::Opened,
     warm::{self, Purpose},
 };
 use crate::host::Host;
@@ -22,13 +22,7 @@ pub(super) fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session
             signal,
         });
     }
-    let begun = Begun::new(server, host)?;
-    let runtime = event_loop(server, host)?;
-    let session = {
-        let _inside = runtime.enter();
-        Session::with(begun, server, host)?
-    };
-    Ok((runtime, session))
+    entered(Opened::new(server, host)?, server, host)
 }
 
 /// A warm server. The error says why there is none for this run.
@@ -39,24 +33,26 @@ pub(super) fn borrow(
     host: &Host,
 ) -> Result<(Runtime, Session), String> {
     let began = host.moment();
-    let borrowed = Box::new(warm::borrow(server, warm, wanted, host)?);
-    let failed = |error: CallError| error.to_string();
-    let runtime = event_loop(server, host).map_err(failed)?;
-    let session = {
-        let _inside = runtime.enter();
-        Session::with(Begun::Borrowed(borrowed, began), server, host).map_err(failed)?
-    };
-    Ok((runtime, session))
+    let opened = Opened::borrowed(warm::borrow(server, warm, wanted, host)?, began);
+    entered(opened, server, host).map_err(|error| error.to_string())
 }
 
-fn event_loop(server: &ServerSpec, host: &Host) -> Result<Runtime, CallError> {
+/// The session, and the event loop that drives it.
+fn entered(
+    opened: Opened,
+    server: &ServerSpec,
+    host: &Host,
+) -> Result<(Runtime, Session), CallError> {
     let no_loop = "start an event loop";
     room(host).map_err(failed(server, no_loop))?;
-    Builder::new_current_thread()
-        .enable_io()
-        .enable_time()
-        .build()
-        .map_err(failed(server, no_loop))
+    let mut builder = Builder::new_current_thread();
+    let built = builder.enable_io().enable_time().build();
+    let runtime = built.map_err(failed(server, no_loop))?;
+    let session = {
+        let _inside = runtime.enter();
+        Session::with(opened, server, host)?
+    };
+    Ok((runtime, session))
 }
 
 /// Fails if so few file descriptors are left that tokio would panic.

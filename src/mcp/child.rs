@@ -11,7 +11,6 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpgid, kill_process, kill_process_group,
     pidfd_open, waitid,
 };
-use tokio::io::{Interest, unix::AsyncFd};
 
 use super::{
     adopted::{self, Adopted},
@@ -19,10 +18,7 @@ use super::{
     report::{ExitDescription, Killed},
     spec::ServerSpec,
 };
-use crate::host::{Host, Moment, Program, end_of, spawn};
-
-/// How often the end of the server is looked for if the system has no pidfds.
-const POLL: Duration = Duration::from_millis(5);
+use crate::host::{Program, end_of, spawn};
 
 /// How long a killed process may take to die.
 const DEATH_ROUNDS: u32 = 500;
@@ -32,8 +28,6 @@ const DEATH_ROUND: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct Child {
     pid: Pid,
-    /// Readable when the process has ended. None if the system has no pidfds.
-    pidfd: Option<AsyncFd<OwnedFd>>,
     adopted: Adopted,
     reaped: Option<Reaped>,
 }
@@ -43,10 +37,8 @@ pub(super) struct Child {
 pub(super) struct Started {
     /// The first field, because it is dropped first: this ends the server if a later step fails.
     pub(super) child: Child,
-    pub(super) stdin: OwnedFd,
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
-    pub(super) began: Moment,
+    /// Its stdin, stdout and stderr.
+    pub(super) pipes: [OwnedFd; 3],
 }
 
 /// How a server ended, and which other processes of it were killed.
@@ -57,8 +49,7 @@ struct Reaped {
 }
 
 impl Started {
-    pub(super) fn new(spec: &ServerSpec, start: &Program, host: &Host) -> Result<Self, CallError> {
-        let began = host.moment();
+    pub(super) fn new(spec: &ServerSpec, start: &Program) -> Result<Self, CallError> {
         if start.argv.is_empty() {
             let reason = "its `command` is empty".to_owned();
             return Err(CallError::NotFound {
@@ -73,14 +64,10 @@ impl Started {
         Ok(Self {
             child: Child {
                 pid: spawned.pid,
-                pidfd: None,
                 adopted,
                 reaped: None,
             },
-            stdin: spawned.stdin,
-            stdout: spawned.stdout,
-            stderr: spawned.stderr,
-            began,
+            pipes: [spawned.stdin, spawned.stdout, spawned.stderr],
         })
     }
 }
@@ -91,29 +78,10 @@ impl Child {
         self.pid.as_raw_pid()
     }
 
-    /// A handle that is readable when the process has ended.
+    /// A handle that is readable when the server's own process has ended. It stays a zombie until [`Child::reap`], so no
+    /// other process gets its id, which is also that of the group.
     pub(super) fn pidfd(&self) -> io::Result<OwnedFd> {
-        Ok(pidfd_open(self.pid, PidfdFlags::empty())?)
-    }
-
-    /// Registers the process with the current runtime, for [`Child::ended`].
-    pub(super) fn watch(&mut self) -> io::Result<()> {
-        let pidfd = pidfd_open(self.pid, PidfdFlags::NONBLOCK).ok();
-        self.pidfd = pidfd.map(watched).transpose()?;
-        Ok(())
-    }
-
-    /// Waits until the server's own process has ended. It stays a zombie until [`Child::reap`], so no other process
-    /// gets its id, which is also that of the group.
-    pub(super) async fn ended(&self) {
-        if let Some(pidfd) = &self.pidfd
-            && pidfd.readable().await.is_ok()
-        {
-            return;
-        }
-        while self.is_alive() {
-            tokio::time::sleep(POLL).await;
-        }
+        Ok(pidfd_open(self.pid, PidfdFlags::NONBLOCK)?)
     }
 
     fn is_alive(&self) -> bool {
@@ -179,14 +147,6 @@ impl Drop for Child {
     fn drop(&mut self) {
         self.reap();
     }
-}
-
-#[expect(
-    deprecated,
-    reason = "its successor is unsafe, and an `OwnedFd` gives what that one asks for"
-)]
-pub(super) fn watched(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    AsyncFd::with_interest(pidfd, Interest::READABLE)
 }
 
 /// The error of an operation that starts a server.

@@ -18,7 +18,7 @@ use super::{
     session::{Session, Standing, millis},
     spec::{ServerSpec, ToolCall},
     tools::{self, ToolListing},
-    transport::Begun,
+    transport::Opened,
     wait::Limits,
 };
 
@@ -186,7 +186,7 @@ async fn greet(session: &mut Session, era: Era) -> Result<(), CallError> {
 async fn greet_afresh(session: &mut Session, era: Era, at: &Setting<'_>) -> Result<(), CallError> {
     tracing::info!("Server {} is started once more.", at.spec.name);
     session.stop().await;
-    let mut fresh = Session::with(Begun::new(at.spec, at.host)?, at.spec, at.host)?;
+    let mut fresh = Session::with(Opened::new(at.spec, at.host)?, at.spec, at.host)?;
     fresh.limits = at.limits;
     // The time of the first process counts.
     fresh.started = session.started;

@@ -24,7 +24,7 @@ use super::{
     child::failed,
     error::CallError,
     peer::Peer,
-    process::Process,
+    process::{Owner, Process},
     report::{ExitDescription, Killed, Parting, ServerReport},
     spec::ServerSpec,
     stderr::Stderr,
@@ -65,11 +65,11 @@ pub(super) struct Over;
 impl Link {
     /// Takes over a server and its stdin, stdout and stderr. Must be called within a runtime.
     pub(super) fn new(
-        mut process: Process,
+        owner: Owner,
         [stdin, stdout, stderr]: [OwnedFd; 3],
         spec: &ServerSpec,
     ) -> Result<Self, CallError> {
-        process.watch().map_err(failed(spec, "watch it"))?;
+        let process = Process::new(owner).map_err(failed(spec, "watch it"))?;
         let stdin = Sender::from_owned_fd(stdin).map_err(failed(spec, "open its stdin"))?;
         let read = |end, operation| Receiver::from_owned_fd(end).map_err(failed(spec, operation));
         Ok(Self {
@@ -169,8 +169,7 @@ impl Link {
         }
         self.parting = Parting::Itself;
         // The holder of a borrowed server ends it at once.
-        let own = matches!(self.process, Process::Own(_));
-        if !own || timeout(grace, self.ended(wire)).await.is_err() {
+        if !self.process.is_own() || timeout(grace, self.ended(wire)).await.is_err() {
             self.parting = Parting::Helped;
             self.process.terminate();
             // `reap` kills what is still alive after this.

@@ -22,7 +22,7 @@ use super::{
     raw::Raw,
     report::{ExitDescription, ServerReport},
     spec::{Progress, ServerSpec},
-    transport::{Begun, Transport},
+    transport::{Opened, Transport},
     wait::{Alarm, Halt, Limits},
     wire::{End, Heard},
 };
@@ -63,10 +63,14 @@ pub(super) struct Session {
 
 impl Session {
     /// Takes over a server that was started. Must be called within a runtime.
-    pub(super) fn with(begun: Begun, spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
-        let started = begun.at();
-        let (peer, uses) = begun.before();
-        let link = Transport::new(begun, spec)?;
+    pub(super) fn with(
+        mut opened: Opened,
+        spec: &ServerSpec,
+        host: &Host,
+    ) -> Result<Self, CallError> {
+        let started = opened.began;
+        let (peer, uses) = std::mem::take(&mut opened.before);
+        let link = Transport::new(opened, spec)?;
         let alarm = Alarm::new(host).map_err(failed(spec, "listen for signals"))?;
         let standing = match &peer {
             Some(_) => Standing::Agreed,

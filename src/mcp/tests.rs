@@ -18,8 +18,11 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    host::{Interrupts, Program},
-    task::{Hazards, OutputSchema, Protocol, Repeatable, RiskRule, Secrets, Timings, When},
+    host::{Host, Interrupts, Program},
+    task::{
+        Effect, Hazards, OnDrift, OutputSchema, Phase, Pinned, Protocol, Repeatable, RiskRule,
+        Secrets, Timings, When,
+    },
 };
 
 use super::{

@@ -1,6 +1,6 @@
 //! The way to a server: its process with pipes, or HTTP. Both carry the lines of one [`Wire`].
 
-use std::time::Duration;
+use std::{os::fd::OwnedFd, time::Duration};
 
 use reqwest::header::HeaderMap;
 use tokio::time::timeout;
@@ -11,7 +11,7 @@ use super::{
     link::{Link, Over},
     message::Answer,
     peer::Peer,
-    process::Process,
+    process::Owner,
     raw::Raw,
     remote::Remote,
     report::{ExitDescription, ServerReport},
@@ -25,39 +25,47 @@ use crate::host::{Host, Moment};
 const PIPE_NOTICE: Duration = Duration::from_millis(50);
 const HTTP_NOTICE: Duration = Duration::from_secs(1);
 
-/// A server that was started, or a client for one over HTTP.
+/// A server that was started or borrowed, or a client for one over HTTP, before there is a runtime.
 #[derive(Debug)]
-pub(super) enum Begun {
-    Process(Started),
-    /// A server that was started for an earlier run.
-    Borrowed(Box<Borrowed>, Moment),
-    Remote(Box<Remote>, Moment),
+pub(super) struct Opened {
+    way: OpenedWay,
+    /// When the start began.
+    pub(super) began: Moment,
+    /// What earlier runs have agreed on with a borrowed server, and how many there were.
+    pub(super) before: (Option<Peer>, u64),
 }
 
-impl Begun {
+#[derive(Debug)]
+enum OpenedWay {
+    Process(Owner, [OwnedFd; 3]),
+    Remote(Box<Remote>),
+}
+
+impl Opened {
     pub(super) fn new(spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
-        match &spec.place {
-            ServerPlace::Process(program) => Started::new(spec, program, host).map(Self::Process),
-            ServerPlace::Http(endpoint) => {
-                let remote = Remote::new(spec, endpoint)?;
-                Ok(Self::Remote(Box::new(remote), host.moment()))
+        let began = host.moment();
+        let way = match &spec.place {
+            ServerPlace::Process(program) => {
+                let started = Started::new(spec, program)?;
+                OpenedWay::Process(Owner::Own(started.child), started.pipes)
             }
-        }
+            ServerPlace::Http(endpoint) => {
+                OpenedWay::Remote(Box::new(Remote::new(spec, endpoint)?))
+            }
+        };
+        Ok(Self {
+            way,
+            began,
+            before: (None, 0),
+        })
     }
 
-    /// When the start began.
-    pub(super) fn at(&self) -> Moment {
-        match self {
-            Self::Process(started) => started.began,
-            Self::Borrowed(_, began) | Self::Remote(_, began) => *began,
-        }
-    }
-
-    /// What earlier runs have agreed on with it, and how many there were.
-    pub(super) fn before(&self) -> (Option<Peer>, u64) {
-        match self {
-            Self::Borrowed(borrowed, _) => (borrowed.peer.clone(), borrowed.uses),
-            Self::Process(_) | Self::Remote(..) => (None, 0),
+    /// A server that was started for an earlier run.
+    pub(super) fn borrowed(borrowed: Borrowed, began: Moment) -> Self {
+        Self {
+            way: OpenedWay::Process(Owner::Lent(borrowed.lease), borrowed.pipes),
+            began,
+            before: (borrowed.peer, borrowed.uses),
         }
     }
 }
@@ -76,21 +84,14 @@ enum Way {
 
 impl Transport {
     /// Must be called within a runtime.
-    pub(super) fn new(begun: Begun, spec: &ServerSpec) -> Result<Self, CallError> {
+    pub(super) fn new(opened: Opened, spec: &ServerSpec) -> Result<Self, CallError> {
         Ok(Self {
             wire: Wire::new(&spec.secrets),
-            way: match begun {
-                Begun::Process(started) => {
-                    let pipes = [started.stdin, started.stdout, started.stderr];
-                    let link = Link::new(Process::Own(started.child), pipes, spec)?;
-                    Way::Process(Box::new(link))
+            way: match opened.way {
+                OpenedWay::Process(owner, pipes) => {
+                    Way::Process(Box::new(Link::new(owner, pipes, spec)?))
                 }
-                Begun::Borrowed(borrowed, _) => {
-                    let pipes = [borrowed.stdin, borrowed.stdout, borrowed.stderr];
-                    let link = Link::new(Process::Lent(borrowed.lease), pipes, spec)?;
-                    Way::Process(Box::new(link))
-                }
-                Begun::Remote(remote, _) => Way::Remote(remote),
+                OpenedWay::Remote(remote) => Way::Remote(remote),
             },
         })
     }

@@ -106,14 +106,12 @@ impl<'h> Holder<'h> {
         let place = SocketDirectory::open(&start.state_dir).map_err(failed)?;
         let program = start.program(scratch);
         let spec = ServerSpec::of_holder(start.name.clone(), program.clone());
+        let began = host.moment();
+        let started = Started::new(&spec, &program).map_err(|error| error.to_string())?;
         let Started {
             child,
-            stdin,
-            stdout,
-            stderr,
-            began,
-            ..
-        } = Started::new(&spec, &program, host).map_err(|error| error.to_string())?;
+            pipes: [stdin, stdout, stderr],
+        } = started;
         for pipe in [&stdout, &stderr] {
             let flags = fcntl_getfl(pipe).map_err(|error| failed(error.into()))?;
             fcntl_setfl(pipe, flags | OFlags::NONBLOCK).map_err(|error| failed(error.into()))?;

@@ -2,11 +2,7 @@
 
 use std::{io, os::fd::OwnedFd, thread, time::Duration};
 
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    net::{AddressFamily, SocketFlags, SocketType, socketpair},
-};
-use tokio::io::unix::AsyncFd;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use crate::{
     host::{self, Host, Moment, Program, spawn_apart},
@@ -20,7 +16,6 @@ use super::{
 };
 use crate::mcp::{
     adopted,
-    child::watched,
     peer::Peer,
     spec::{ServerSpec, Warm},
 };
@@ -35,9 +30,8 @@ const START: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Borrowed {
     pub(crate) lease: Lease,
-    pub(crate) stdin: OwnedFd,
-    pub(crate) stdout: OwnedFd,
-    pub(crate) stderr: OwnedFd,
+    /// Its stdin, stdout and stderr.
+    pub(crate) pipes: [OwnedFd; 3],
     pub(crate) peer: Option<Peer>,
     /// How many runs have used it before.
     pub(crate) uses: u64,
@@ -50,28 +44,12 @@ pub(crate) struct Lease {
     line: Option<Line>,
     /// Readable when the server has ended.
     process: OwnedFd,
-    watched: Option<AsyncFd<OwnedFd>>,
 }
 
 impl Lease {
-    /// Registers the process with the current runtime, for [`Lease::ended`].
-    pub(crate) fn watch(&mut self) -> io::Result<()> {
-        self.watched = Some(watched(self.process.try_clone()?)?);
-        Ok(())
-    }
-
-    /// Waits until the server's own process has ended.
-    pub(crate) async fn ended(&self) {
-        match &self.watched {
-            Some(process) if process.readable().await.is_ok() => {}
-            _ => std::future::pending().await,
-        }
-    }
-
-    pub(crate) fn has_ended(&self) -> bool {
-        let mut process = [PollFd::new(&self.process, PollFlags::IN)];
-        let at_once = Timespec::default();
-        poll(&mut process, Some(&at_once)).is_ok_and(|ready| ready > 0)
+    /// A handle that is readable when the server's own process has ended.
+    pub(crate) fn pidfd(&self) -> io::Result<OwnedFd> {
+        self.process.try_clone()
     }
 
     /// Whether the server was given back.
@@ -241,11 +219,8 @@ fn borrowed(line: Line, lent: Lent, files: Vec<OwnedFd>) -> io::Result<Borrowed>
         lease: Lease {
             line: Some(line),
             process,
-            watched: None,
         },
-        stdin,
-        stdout,
-        stderr,
+        pipes: [stdin, stdout, stderr],
         peer: lent.peer,
         uses: lent.uses,
     })
