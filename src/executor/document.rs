@@ -1,11 +1,7 @@
 //! The result document of an answer, which stays text if it is large.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::HashMap, fmt};
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
 use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
@@ -146,86 +142,33 @@ fn is_empty(structured: &Value) -> bool {
     structured.is_null() || structured.as_object().is_some_and(Map::is_empty)
 }
 
-/// The value at a pointer in a JSON text. Other values are not built.
+/// The value at a pointer in a JSON text. Other values are not built. Of several members with the same name, the last one
+/// counts, as elsewhere in serde.
 fn find(json: &str, pointer: &str) -> Option<Value> {
-    let tokens: Vec<String> = match pointer.strip_prefix('/') {
-        Some(rest) => rest
-            .split('/')
-            .map(|token| token.replace("~1", "/").replace("~0", "~"))
-            .collect(),
-        None if pointer.is_empty() => Vec::new(),
-        None => return None,
-    };
-    let mut json = serde_json::Deserializer::from_str(json);
-    Find(&tokens).deserialize(&mut json).ok().flatten()
+    if !pointer.is_empty() && !pointer.starts_with('/') {
+        return None;
+    }
+    let mut json = json;
+    for token in pointer.split('/').skip(1) {
+        let token = token.replace("~1", "/").replace("~0", "~");
+        json = if json.starts_with('{') {
+            let members: HashMap<String, &RawValue> = serde_json::from_str(json).ok()?;
+            members.get(&token)?.get()
+        } else if json.starts_with('[') {
+            let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
+            items.get(index(&token)?)?.get()
+        } else {
+            return None;
+        };
+    }
+    let whole = (json.len() <= LARGE).then(|| serde_json::from_str(json).ok());
+    whole.flatten()
 }
 
 /// An index into an array: digits, without a leading zero (RFC 6901, section 4).
 fn index(token: &str) -> Option<usize> {
     let leading = token.len() > 1 && token.starts_with('0') || token.starts_with('+');
     token.parse().ok().filter(|_| !leading)
-}
-
-/// Follows these tokens. Of several members with the same name, the last one counts, as elsewhere in serde.
-struct Find<'t>(&'t [String]);
-
-impl<'de> DeserializeSeed<'de> for Find<'_> {
-    type Value = Option<Value>;
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
-        let json = <&RawValue>::deserialize(json)?.get();
-        let Some((token, rest)) = self.0.split_first() else {
-            let whole = (json.len() <= LARGE).then(|| serde_json::from_str(json));
-            return whole.transpose().map_err(D::Error::custom);
-        };
-        // Only objects and arrays have parts.
-        if !json.starts_with(['{', '[']) {
-            return Ok(None);
-        }
-        serde_json::Deserializer::from_str(json)
-            .deserialize_any(Inside(token, rest))
-            .map_err(D::Error::custom)
-    }
-}
-
-/// The name of a part, and the tokens after it.
-struct Inside<'t>(&'t str, &'t [String]);
-
-impl<'de> Visitor<'de> for Inside<'_> {
-    type Value = Option<Value>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object or an array")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(name) = map.next_key::<Cow<'_, str>>()? {
-            if name == self.0 {
-                found = map.next_value_seed(Find(self.1))?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(found)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        for at in 0.. {
-            let more = if index(self.0) == Some(at) {
-                items
-                    .next_element_seed(Find(self.1))?
-                    .map(|value| found = value)
-            } else {
-                items.next_element::<IgnoredAny>()?.map(|_| ())
-            };
-            if more.is_none() {
-                break;
-            }
-        }
-        Ok(found)
-    }
 }
 
 #[cfg(test)]

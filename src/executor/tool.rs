@@ -252,7 +252,6 @@ fn call(
         pinned: step.entry.pinned.clone(),
         output_schema: step.entry.output_schema,
         risk: step.risk.clone(),
-        if_lost: step.entry.effects.repeatable(),
         resumption: resumption(&step.input),
         trace: context.trace.map(|trace| match trace.spans {
             Spans::Caller => trace.clone(),

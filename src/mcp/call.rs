@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     host::{Host, Moment},
-    task::{Assessment, Drift, Effect, OnDrift, Phase, Pinned, Repeatable, worse},
+    task::{Assessment, Drift, Effect, OnDrift, Phase, Pinned, worse},
 };
 
 #[derive(Debug)]
@@ -298,11 +298,7 @@ async fn converse(
     tell(News::Calling);
     let progress = &mut |progress| tell(News::Progress(progress));
     let began = host.moment();
-    let answer = match call.if_lost {
-        Repeatable::Yes => session.exchange(CALL, params, progress).await,
-        // A server that refuses the call may have performed it nevertheless, so it is not asked again.
-        Repeatable::Once => session.ask(CALL, params, progress).await,
-    };
+    let answer = session.ask(CALL, params, progress).await;
     course.elapsed = began.elapsed();
     session.timings.call_ms = millis(course.elapsed);
     let answer = answer.map_err(|halt| session.error(halt, CALL))?;

@@ -58,10 +58,16 @@ pub(super) async fn discover(session: &mut Session) -> Result<(), CallError> {
         #[serde(rename = "_meta")]
         meta: Option<Map<String, Value>>,
     }
-    let answer = session.exchange(DISCOVER, Map::new(), &mut |_| ()).await;
+    let answer = session.ask(DISCOVER, Map::new(), &mut |_| ()).await;
     let result: Discovered = accepted(session, DISCOVER, answer)?;
     if !result.supported_versions.iter().any(|each| each == MODERN) {
-        return Err(supports(session, &result.supported_versions));
+        let error = RpcError {
+            code: UNSUPPORTED_VERSION,
+            message: format!("it supports {}", result.supported_versions.join(", ")),
+            data: None,
+            extent: Extent::Whole,
+        };
+        return Err(session.rpc(DISCOVER, &error));
     }
     let info = result
         .meta
@@ -85,12 +91,7 @@ fn accepted<T: DeserializeOwned>(
     let raw = match answer.map_err(|halt| session.error(halt, method))? {
         Answer::Result(raw) => raw,
         Answer::Malformed(reason) => return Err(session.malformed(method, &reason)),
-        Answer::Error(error) => {
-            return Err(match error.supported() {
-                Some(versions) if method == DISCOVER => supports(session, &versions),
-                _ => session.rpc(method, &error),
-            });
-        }
+        Answer::Error(error) => return Err(session.rpc(method, &error)),
     };
     // serde also reads a struct from an array.
     let object = raw.get().starts_with('{');
@@ -99,16 +100,4 @@ fn accepted<T: DeserializeOwned>(
         let reason = format!("its `result` is no handshake result: {}", raw.get());
         session.malformed(method, &reason)
     })
-}
-
-/// The error of a server that does not support the version of the request.
-fn supports(session: &Session, versions: &[impl AsRef<str>]) -> CallError {
-    let versions: Vec<&str> = versions.iter().map(AsRef::as_ref).collect();
-    let error = RpcError {
-        code: UNSUPPORTED_VERSION,
-        message: format!("it supports {}", versions.join(", ")),
-        data: None,
-        extent: Extent::Whole,
-    };
-    session.rpc(DISCOVER, &error)
 }

@@ -162,13 +162,6 @@ impl RpcError {
             Notified::Yes => self.code == -32700,
         }
     }
-
-    /// The versions that the server supports, if it refused the version of the request.
-    pub(super) fn supported(&self) -> Option<Vec<&str>> {
-        let supported = self.data.as_ref().and_then(|data| data.get("supported"));
-        let supported = supported.and_then(Value::as_array).into_iter().flatten();
-        (self.code == UNSUPPORTED_VERSION).then(|| supported.filter_map(Value::as_str).collect())
-    }
 }
 
 #[derive(Deserialize)]

@@ -93,25 +93,6 @@ impl Session {
         })
     }
 
-    /// Sends a request that may be repeated, and waits for its answer. If the server refuses the version of the request
-    /// but lists it as supported, the request is sent once more (2026-07-28, Versioning).
-    pub(super) async fn exchange(
-        &mut self,
-        method: &'static str,
-        params: Map<String, Value>,
-        on_progress: &mut dyn FnMut(Progress),
-    ) -> Result<Answer<Raw>, Halt> {
-        let answer = self.ask(method, params.clone(), on_progress).await?;
-        match (&answer, self.modern_version(method)) {
-            (Answer::Error(error), Some(version))
-                if error.supported().is_some_and(|all| all.contains(&version)) =>
-            {
-                self.ask(method, params, on_progress).await
-            }
-            _ => Ok(answer),
-        }
-    }
-
     /// The version that a request states in its `_meta`. Before 2026-07-28, it states none.
     fn modern_version(&self, method: &str) -> Option<&str> {
         let first = (method == DISCOVER).then_some(MODERN);

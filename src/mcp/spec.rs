@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::endpoint::Endpoint;
 use crate::host::Program;
-use crate::task::{OutputSchema, Pinned, Protocol, Repeatable, RiskRule, Secrets, Trace};
+use crate::task::{OutputSchema, Pinned, Protocol, RiskRule, Secrets, Trace};
 
 /// How to reach a server. Its `Debug` shows no value of `env` or `secrets`, and only the program of `argv`.
 #[derive(Clone)]
@@ -152,7 +152,6 @@ pub(crate) struct ToolCall {
     pub(crate) output_schema: OutputSchema,
     /// It is compared with the hints of the server.
     pub(crate) risk: RiskRule,
-    pub(crate) if_lost: Repeatable,
     /// None if the call is new.
     pub(crate) resumption: Option<Resumption>,
     /// It is handed on in the `_meta` of the call (2026-07-28, SEP-414).

@@ -20,8 +20,8 @@ use tempfile::TempDir;
 use crate::{
     host::{Host, Interrupts, Program},
     task::{
-        Effect, Hazards, OnDrift, OutputSchema, Phase, Pinned, Protocol, Repeatable, RiskRule,
-        Secrets, Timings, When,
+        Effect, Hazards, OnDrift, OutputSchema, Phase, Pinned, Protocol, RiskRule, Secrets,
+        Timings, When,
     },
 };
 
@@ -94,7 +94,6 @@ impl Stage {
                     hazards: Hazards::default(),
                     when: When::Never,
                 },
-                if_lost: Repeatable::Yes,
                 resumption: None,
                 trace: None,
             },

@@ -60,32 +60,22 @@ impl Service {
     }
 }
 
-/// Why a text is no `storage_uri`. `uri` is the text without its secrets.
+/// Why a text is no `storage_uri`, without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UriError {
-    #[error("storage URI is empty; give a file:// URI, a path, or an http(s):// or s3:// URI")]
-    Empty,
-    #[error("storage URI `{uri}` contains a NUL character")]
-    Nul { uri: String },
-    #[error("storage URI `{uri}` names the host `{host}`; a file URI must be local: file:///path")]
-    ForeignHost { uri: String, host: String },
-    #[error("`{uri}` is not absolute; write file:///path")]
-    NotAbsolute { uri: String },
-    #[error(
-        "storage URI `{uri}` has a bad percent-encoding at byte {at}; write a literal % as %25"
-    )]
-    BadPercent {
-        uri: String,
-        /// The offset from the start of the URI, in bytes.
-        at: usize,
-    },
-    #[error("storage URI `{uri}` is not UTF-8 once percent-decoded")]
-    NotUtf8 { uri: String },
-    #[error("storage URI `{uri}` is not a valid URL: {problem}")]
-    BadUrl { uri: String, problem: String },
-    #[error("storage URI `{uri}` names no bucket; write for example s3://bucket/key")]
-    NoBucket { uri: String },
+#[error("{0}")]
+pub struct UriError(String);
+
+impl UriError {
+    fn of(text: &str, problem: &str) -> Self {
+        Self(format!(
+            "storage URI `{}` {problem}",
+            redact_presigned(text)
+        ))
+    }
 }
+
+const NUL: &str = "contains a NUL character";
+const NOT_ABSOLUTE: &str = "is not absolute; write file:///path";
 
 /// Bytes that must be encoded in the path of a file URI (all but RFC 3986 `pchar` and `/`).
 const NOT_IN_PATH: &AsciiSet = &CONTROLS
@@ -110,21 +100,20 @@ impl Uri {
     /// not percent-decoded, so `12:30 notes.wav` is a file.
     pub fn parse(text: &str) -> Result<Self, UriError> {
         if text.trim().is_empty() {
-            return Err(UriError::Empty);
+            let message =
+                "storage URI is empty; give a file:// URI, a path, or an http(s):// or s3:// URI";
+            return Err(UriError(message.to_owned()));
         }
         if text.contains('\0') {
-            return Err(UriError::Nul { uri: shown(text) });
+            return Err(UriError::of(text, NUL));
         }
         let location = match scheme(text) {
             None => Location::File(Utf8PathBuf::from(text)),
             Some((scheme, rest)) => match scheme.to_ascii_lowercase().as_str() {
                 "file" => Location::File(file_path(text, rest)?),
-                "http" | "https" => {
-                    Location::Http(Url::parse(text).map_err(|error| UriError::BadUrl {
-                        uri: shown(text),
-                        problem: error.to_string(),
-                    })?)
-                }
+                "http" | "https" => Location::Http(Url::parse(text).map_err(|error| {
+                    UriError::of(text, &format!("is not a valid URL: {error}"))
+                })?),
                 "s3" => object(Service::S3, text, rest)?,
                 "gs" => object(Service::Gcs, text, rest)?,
                 "az" => object(Service::Azure, text, rest)?,
@@ -141,12 +130,11 @@ impl Uri {
 
     /// The `file://` URI of an absolute path, percent-encoded to ASCII.
     pub fn from_path(path: &Utf8Path) -> Result<Self, UriError> {
-        let uri = || shown(path.as_str());
         if !path.is_absolute() {
-            return Err(UriError::NotAbsolute { uri: uri() });
+            return Err(UriError::of(path.as_str(), NOT_ABSOLUTE));
         }
         if path.as_str().contains('\0') {
-            return Err(UriError::Nul { uri: uri() });
+            return Err(UriError::of(path.as_str(), NUL));
         }
         Self::parse(&encoded(path))
     }
@@ -237,28 +225,26 @@ fn file_path(text: &str, rest: &str) -> Result<Utf8PathBuf, UriError> {
             let host_end = after.find('/').unwrap_or(after.len());
             let (host, path) = after.split_at(host_end);
             if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
-                return Err(UriError::ForeignHost {
-                    uri: shown(text),
-                    host: host.to_owned(),
-                });
+                let problem =
+                    format!("names the host `{host}`; a file URI must be local: file:///path");
+                return Err(UriError::of(text, &problem));
             }
             path
         }
     };
     if !path.starts_with('/') {
-        return Err(UriError::NotAbsolute { uri: shown(text) });
+        return Err(UriError::of(text, NOT_ABSOLUTE));
     }
     if let Some(at) = bad_percent(path) {
-        return Err(UriError::BadPercent {
-            uri: shown(text),
-            at: text.len() - path.len() + at,
-        });
+        let at = text.len() - path.len() + at;
+        let problem = format!("has a bad percent-encoding at byte {at}; write a literal % as %25");
+        return Err(UriError::of(text, &problem));
     }
     let decoded = percent_decode_str(path)
         .decode_utf8()
-        .map_err(|_| UriError::NotUtf8 { uri: shown(text) })?;
+        .map_err(|_| UriError::of(text, "is not UTF-8 once percent-decoded"))?;
     if decoded.contains('\0') {
-        return Err(UriError::Nul { uri: shown(text) });
+        return Err(UriError::of(text, NUL));
     }
     Ok(Utf8PathBuf::from(without_dots(&decoded)))
 }
@@ -275,15 +261,12 @@ fn object(service: Service, text: &str, rest: &str) -> Result<Location, UriError
     let rest = rest.strip_prefix("//").unwrap_or(rest);
     let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
     if bucket.is_empty() {
-        return Err(UriError::NoBucket { uri: shown(text) });
+        let problem = "names no bucket; write for example s3://bucket/key";
+        return Err(UriError::of(text, problem));
     }
     Ok(Location::Object {
         service,
         bucket: bucket.to_owned(),
         key: key.to_owned(),
     })
-}
-
-fn shown(text: &str) -> String {
-    redact_presigned(text).into_owned()
 }

@@ -365,16 +365,11 @@ if MODE in ODD_SCHEMAS:
     TOOLS[1]["inputSchema"] = ODD_SCHEMAS[MODE]
 
 
-# Modes that refuse the version of requests: of how many, and which they say they support.
-VERSIONS = {"wavering": (1, "2026-07-28"), "contrary": (99, "2026-07-28"), "newer": (99, "2099-01-01")}
-
-
 def refuses_version(request):
     """The same answer to whatever is asked (2026-07-28, UnsupportedProtocolVersionError)."""
-    left, supported = VERSIONS.get(MODE, (0, None))
-    if not left or "id" not in request:
+    if MODE != "newer" or "id" not in request:
         return False
-    VERSIONS[MODE] = (left - 1, supported)
+    supported = "2099-01-01"
     data = {"supported": [supported], "requested": request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"]}
     error = {"code": -32022, "message": f"only {supported}", "data": data}
     send({"id": request["id"], "error": error})

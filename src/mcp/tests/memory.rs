@@ -32,11 +32,6 @@ impl Runs {
         methods
     }
 
-    fn once_only(mut self) -> Self {
-        self.stage.call.if_lost = Repeatable::Once;
-        self
-    }
-
     fn listing(mut self) -> Self {
         self.stage = self.stage.checked();
         self
@@ -95,7 +90,6 @@ fn the_start_of_a_server_does_not_count_against_the_call_in_any_era() {
         }
     };
     slow(Runs::new(), "modern", Protocol::Auto);
-    slow(Runs::new().once_only(), "modern", Protocol::Auto);
     slow(Runs::new().listing(), "modern", Protocol::Auto);
     slow(Runs::new(), "modern", Protocol::Modern);
     slow(Runs::new().listing(), "modern", Protocol::Modern);
@@ -176,7 +170,7 @@ fn an_error_that_a_modern_server_means_is_told_and_the_call_not_sent_again() {
 
 #[test]
 fn a_server_that_ends_at_a_request_of_another_era_has_not_had_the_call() {
-    for runs in [Runs::new(), Runs::new().once_only(), Runs::new().listing()] {
+    for runs in [Runs::new(), Runs::new().listing()] {
         let mut runs = runs;
         runs.good("modern");
         let methods = runs.good("legacy_dies");

@@ -76,25 +76,25 @@ fn each_scheme_has_its_location() {
 
 #[test]
 fn a_text_that_is_no_storage_uri_is_refused_with_its_reason() {
-    use UriError as E;
-    let error = |text: &str| Uri::parse(text).unwrap_err();
-    assert_eq!(error(""), E::Empty);
-    assert_eq!(error(" \n"), E::Empty);
-    assert!(matches!(error("a\0b"), E::Nul { .. }));
-    assert!(matches!(error("file:///a%00b"), E::Nul { .. }));
-    assert!(matches!(error("file://server/a"), E::ForeignHost { host, .. } if host == "server"));
-    assert!(matches!(error("file://relative"), E::ForeignHost { .. }));
-    assert!(matches!(error("file:rel"), E::NotAbsolute { .. }));
-    assert!(matches!(error("file://"), E::NotAbsolute { .. }));
-    assert!(matches!(error("file:///a%2"), E::BadPercent { at: 9, .. }));
-    assert!(matches!(
-        error("file:///100%"),
-        E::BadPercent { at: 11, .. }
-    ));
-    assert!(matches!(error("file:///%zz"), E::BadPercent { .. }));
-    assert!(matches!(error("file:///%ff"), E::NotUtf8 { .. }));
-    assert!(matches!(error("http://"), E::BadUrl { .. }));
-    assert!(matches!(error("s3:///key"), E::NoBucket { .. }));
+    for (text, why) in [
+        ("", "is empty"),
+        (" \n", "is empty"),
+        ("a\0b", "NUL"),
+        ("file:///a%00b", "NUL"),
+        ("file://server/a", "names the host `server`"),
+        ("file://relative", "names the host"),
+        ("file:rel", "is not absolute"),
+        ("file://", "is not absolute"),
+        ("file:///a%2", "percent-encoding at byte 9"),
+        ("file:///100%", "percent-encoding at byte 11"),
+        ("file:///%zz", "percent-encoding"),
+        ("file:///%ff", "is not UTF-8"),
+        ("http://", "is not a valid URL"),
+        ("s3:///key", "names no bucket"),
+    ] {
+        let error = Uri::parse(text).unwrap_err().to_string();
+        assert!(error.contains(why), "{text}: {error}");
+    }
 }
 
 #[test]
@@ -125,14 +125,8 @@ fn any_absolute_path_survives_the_way_through_its_file_uri() {
         let url = Url::parse(uri.as_str()).unwrap();
         assert_eq!(url.to_file_path().unwrap().to_str(), Some(path));
     }
-    assert!(matches!(
-        Uri::from_path(Utf8Path::new("rel")),
-        Err(UriError::NotAbsolute { .. })
-    ));
-    assert!(matches!(
-        Uri::from_path(Utf8Path::new("/a\0")),
-        Err(UriError::Nul { .. })
-    ));
+    assert!(Uri::from_path(Utf8Path::new("rel")).is_err());
+    assert!(Uri::from_path(Utf8Path::new("/a\0")).is_err());
 }
 
 #[test]
