@@ -3,48 +3,14 @@
 use crate::{
     catalog::{APPLY_FILE_PLAN, FilePlan},
     plan::{self, Desk, Reader},
-    task::{
-        Activity, Asker, Effect, Failure, Fault, Outcome, Phase, PlanName, PlanOrder, Preview,
-        RollbackOrder, Sanction, State,
-    },
+    task::{Activity, Asker, Effect, Failure, Fault, Outcome, Phase, Preview, Sanction, State},
 };
 
-use super::{Context, Executed};
-
-/// An order about plans, with the reasoning so far.
-pub(crate) struct FileWork {
-    pub(crate) order: FileOrder,
-    /// Sentences for `audit.reasoning`.
-    pub(crate) reasoning: Vec<String>,
-}
-
-/// What can be requested of plans.
-pub(crate) enum FileOrder {
-    Plan {
-        plan: PlanOrder,
-        entry: Box<FilePlan>,
-        /// The hash of the preview that the operator names with `--expect`.
-        expect: Option<String>,
-        /// The preview that a person approved.
-        sanction: Sanction,
-    },
-    Rollback {
-        order: RollbackOrder,
-        sanction: Sanction,
-    },
-    Status(PlanName),
-    Cancel(PlanName),
-}
-
-impl FileOrder {
-    /// The entry of the catalog by which a plan is applied. Everything else has none.
-    pub(crate) fn entry(&self) -> Option<&FilePlan> {
-        match self {
-            Self::Plan { entry, .. } => Some(entry),
-            Self::Rollback { .. } | Self::Status(_) | Self::Cancel(_) => None,
-        }
-    }
-}
+use super::{
+    context::Context,
+    executed::Executed,
+    work::{FileOrder, FileWork},
+};
 
 pub(super) fn perform(work: FileWork, context: &Context<'_>) -> Executed {
     context.begins(Activity::Plan {

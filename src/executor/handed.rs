@@ -8,7 +8,7 @@ use crate::{
     task::{Failure, Fault},
 };
 
-use super::Context;
+use super::context::Context;
 
 /// The arguments of a call, and the URLs in them that nothing may record.
 pub(super) struct Arguments {

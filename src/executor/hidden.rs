@@ -8,12 +8,15 @@ use crate::{
     catalog::{Entry, Step},
     mcp::ServerSpec,
     task::{
-        Ai, AiPrompt, AiResponse, CUT, Failure, Format, Secrets, Unseen, abridged, has_all_members,
-        redact_value,
+        Ai, AiPrompt, AiResponse, CUT, Failure, Format, LARGEST_RESULT, Secrets, Unseen, abridged,
+        has_all_members, redact_value,
     },
 };
 
-use super::{Ready, Work, document::Document, result_data::INLINE_MAX};
+use super::{
+    document::Document,
+    work::{Ready, Work},
+};
 
 /// The secrets of one call, or of all calls of a job.
 pub(crate) struct Hidden(Secrets);
@@ -178,8 +181,9 @@ impl Hidden {
             })
         };
         Ai {
-            prompt: prompt().filter(|said| said.system.len() + said.user.len() <= INLINE_MAX),
-            response: response().filter(|said| said.summary.len() + said.raw.len() <= INLINE_MAX),
+            prompt: prompt().filter(|said| said.system.len() + said.user.len() <= LARGEST_RESULT),
+            response: response()
+                .filter(|said| said.summary.len() + said.raw.len() <= LARGEST_RESULT),
         }
     }
 }

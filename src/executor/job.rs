@@ -13,12 +13,14 @@ use crate::{
 };
 
 use super::{
-    Among, Context, Executed, Ready, Rejection,
+    context::Context,
+    executed::{Executed, Rejection},
     failure::not_again,
     handed::{self, Arguments},
     hidden::Hidden,
     result_data::{ResultData, bound},
     tool::{self, Servers},
+    work::{Among, Ready},
 };
 
 /// In a long chain, at most this many servers are ending while the next step runs.
@@ -72,11 +74,9 @@ impl Bench {
     pub(super) fn close(mut self, done: Executed) -> Executed {
         // After a failure, some still wait for a later step.
         self.closing.iter_mut().for_each(Closing::tell);
-        Executed {
-            _closing: self.closing,
-            _staging: Some(self.staging),
-            ..done
-        }
+        // Servers are dropped before the scratch directory, because they may have its files open.
+        done.keeping(Box::new(self.staging))
+            .keeping(Box::new(self.closing))
     }
 
     /// Performs the step of this work and stores its asset.

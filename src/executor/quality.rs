@@ -16,10 +16,10 @@ use crate::{
     },
     catalog::{Entry, ResultKind, Step, StepOutput, Values},
     mcp::OutputCheck,
-    task::{Checks, Failure, Fault, Outcome, Stat},
+    task::{Checks, Failure, Fault, LARGEST_RESULT, Outcome, Stat},
 };
 
-use super::{Context, document::Document, result_data::INLINE_MAX};
+use super::{context::Context, document::Document};
 
 /// The names of the checks of a step, for `--dry-run`.
 pub(super) fn names(step: &Step) -> Vec<String> {
@@ -159,7 +159,7 @@ pub(super) fn fits(
     };
     let kept = match document.map(|document| (document, document.to_string().len())) {
         None => String::new(),
-        Some((Document::Read(value), ..=INLINE_MAX)) => {
+        Some((Document::Read(value), ..=LARGEST_RESULT)) => {
             outcome.unfit_result = Some(value.clone());
             "; it is kept as `unfit_result`".to_owned()
         }

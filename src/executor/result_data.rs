@@ -12,10 +12,7 @@ use crate::{
     task::{LARGEST_RESULT, Outcome, decided, hexadecimal, is_deeper, printed},
 };
 
-use super::{Context, document::Document};
-
-/// A result that has more bytes than this when it is printed is stored as a file instead of being part of the answer.
-pub(super) const INLINE_MAX: usize = LARGEST_RESULT;
+use super::{context::Context, document::Document};
 
 /// The result data of a step (R-000-27).
 #[derive(Debug)]
@@ -45,7 +42,7 @@ fn settle(document: Document) -> ResultData {
     let text = match document {
         Document::Read(value) => {
             let bytes = printed(&shown(&value));
-            if bytes <= INLINE_MAX {
+            if bytes <= LARGEST_RESULT {
                 tracing::info!("The result, {bytes} bytes, goes into the answer.");
                 return ResultData::Inline(match value {
                     object @ Value::Object(_) => object,
@@ -148,12 +145,12 @@ mod tests {
             (0..levels).fold(json!("\"".repeat(count)), |inner, _| json!([inner]))
         };
         for (value, is_inline) in [
-            (json!("x".repeat(INLINE_MAX - 12)), true),
-            (json!("x".repeat(INLINE_MAX)), false),
-            (json!("\u{85}".repeat(INLINE_MAX / 3)), false),
-            (quotes(100, INLINE_MAX / 3), true),
+            (json!("x".repeat(LARGEST_RESULT - 12)), true),
+            (json!("x".repeat(LARGEST_RESULT)), false),
+            (json!("\u{85}".repeat(LARGEST_RESULT / 3)), false),
+            (quotes(100, LARGEST_RESULT / 3), true),
             // As a text with its JSON, it has twice the length.
-            (quotes(101, INLINE_MAX / 3), false),
+            (quotes(101, LARGEST_RESULT / 3), false),
         ] {
             let data = settle(Document::Read(value));
             assert_eq!(matches!(data, ResultData::Inline(_)), is_inline);

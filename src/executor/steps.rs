@@ -9,8 +9,13 @@ use crate::{
 };
 
 use super::{
-    Among, Context, Executed, Ready, Rejection, failure::not_again, hidden::Hidden, job::Bench,
+    context::Context,
+    executed::{Executed, Rejection},
+    failure::not_again,
+    hidden::Hidden,
+    job::Bench,
     tool,
+    work::{Among, Ready},
 };
 
 /// A task of several steps, while they are performed one after the other.

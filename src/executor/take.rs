@@ -18,7 +18,7 @@ use crate::{
     task::{Failure, Fault, Uri, redact_presigned},
 };
 
-use super::{Context, document::Document, hidden::Hidden, texts::texts};
+use super::{context::Context, document::Document, hidden::Hidden, texts::texts};
 
 /// The name of a copy until it replaces its original.
 const COPY: &str = ".oneact-copy";

@@ -15,7 +15,7 @@ use crate::{
 };
 
 use super::{
-    Context, RunEvent, ToolProgress,
+    context::{Context, RunEvent, ToolProgress},
     document::Document,
     failure,
     hidden::Hidden,

@@ -1,21 +1,15 @@
 //! The answer to `tools/call` (MCP, Tools).
 
-use std::fmt;
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{self, SeqAccess, Visitor},
-};
+use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
     bounds,
-    error::{CallError, Declared},
+    error::CallError,
     message::{Answer, CALL, MISSING_CAPABILITY, RpcError, UNSUPPORTED_VERSION, present},
     questions,
     raw::Raw,
     session::Session,
-    spec::Caller,
 };
 
 /// A complete answer. It may be a failure that the tool reports (`isError: true`).
@@ -88,39 +82,12 @@ pub(crate) enum Content {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire<'a> {
-    #[serde(borrow, default, deserialize_with = "blocks")]
+    #[serde(borrow, default)]
     content: Vec<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     structured_content: Option<&'a RawValue>,
     is_error: Option<bool>,
     result_type: Option<String>,
-}
-
-/// The content blocks. Fails if there are too many.
-fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<&'de RawValue>, D::Error> {
-    struct Blocks;
-
-    impl<'de> Visitor<'de> for Blocks {
-        type Value = Vec<&'de RawValue>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list of content blocks")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-            let mut blocks = Vec::new();
-            while let Some(block) = list.next_element()? {
-                if blocks.len() == bounds::BLOCKS {
-                    let problem = format!("it has more than {} content blocks", bounds::BLOCKS);
-                    return Err(de::Error::custom(problem));
-                }
-                blocks.push(block);
-            }
-            Ok(blocks)
-        }
-    }
-
-    deserializer.deserialize_seq(Blocks)
 }
 
 pub(super) fn read(
@@ -139,6 +106,10 @@ pub(super) fn read(
     }
     let no_result = |error| malformed(format!("its `result` is no tool result: {error}"));
     let wire: Wire<'_> = serde_json::from_str(raw.get()).map_err(no_result)?;
+    if wire.content.len() > bounds::BLOCKS {
+        let most = bounds::BLOCKS;
+        return Err(malformed(format!("it has more than {most} content blocks")));
+    }
     match wire.result_type.as_deref() {
         None | Some("complete") => {}
         Some("input_required") if session.is_modern() => {
@@ -204,11 +175,7 @@ fn refused(session: &Session, method: &'static str, error: RpcError) -> CallErro
             method,
             words: session.words(&error),
             required: required(&secrets.cut_value(error.data.unwrap_or_default())),
-            elicitation: match spec.caller {
-                Caller::Silent => Declared::NotAsked,
-                Caller::Answers if session.is_modern() => Declared::Yes,
-                Caller::Answers => Declared::NotInThisEra,
-            },
+            caller: spec.caller,
         },
         _ => session.rpc(method, &error),
     }

@@ -3,8 +3,8 @@
 use std::{io, time::Duration};
 
 use super::{
-    message::CALL, questions::Questions, refusal::Trouble, report::ExitDescription, stderr::cause,
-    wire::Heard,
+    message::CALL, questions::Questions, refusal::Trouble, report::ExitDescription, spec::Caller,
+    stderr::cause, wire::Heard,
 };
 use crate::{
     host::Interrupt,
@@ -33,16 +33,6 @@ fn other_protocol(server: &str, declared: Protocol) -> String {
         Protocol::Legacy => "modern",
     };
     format!("set `protocol = \"{other}\"` in [server.{server}], or \"auto\"")
-}
-
-/// Whether the capability to answer questions was declared to the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Declared {
-    Yes,
-    /// The task does not say that it can answer.
-    NotAsked,
-    /// Before 2026-07-28, the server would expect the answer during the call.
-    NotInThisEra,
 }
 
 /// Every message names the server and a remedy. None contains a secret of the server's spec.
@@ -242,7 +232,7 @@ pub(crate) enum CallError {
         questions: Box<Questions>,
     },
 
-    #[error("server `{server}` refused `{method}`: {}", lacking(required, *elicitation))]
+    #[error("server `{server}` refused `{method}`: {}", lacking(required, *caller))]
     CapabilityMissing {
         server: String,
         method: &'static str,
@@ -250,7 +240,7 @@ pub(crate) enum CallError {
         required: Vec<String>,
         /// The words of the server, in which a cause is searched; none if they were too long to be read.
         words: Option<String>,
-        elicitation: Declared,
+        caller: Caller,
     },
 
     #[error(
@@ -386,36 +376,18 @@ fn unless_empty(before: &str, text: &str, after: &str) -> String {
 }
 
 /// Why a capability that the server needs was not declared.
-fn lacking(required: &[String], elicitation: Declared) -> String {
-    let others: Vec<&str> = required
-        .iter()
-        .map(String::as_str)
-        .filter(|name| *name != "elicitation")
-        .collect();
-    match (required, others.as_slice(), elicitation) {
-        ([], ..) => {
-            "it needs a client capability, but does not name it; report it to the server's author"
-                .to_owned()
-        }
-        (_, [], Declared::NotAsked) => {
+fn lacking(required: &[String], caller: Caller) -> String {
+    match required {
+        [] => "it needs a client capability, but does not name it; report it to the server's author".to_owned(),
+        [only] if only == "elicitation" && caller == Caller::Silent => {
             "it needs answers to its questions (the client capability `elicitation`); if you can give them, send the task \
              with `accepts_input: true`"
                 .to_owned()
         }
-        (_, [], Declared::Yes) => {
-            "it says that the client capability `elicitation` is missing, which was declared; report it to the \
-             server's author"
-                .to_owned()
-        }
-        (_, [], Declared::NotInThisEra) => {
-            "it needs answers to its questions during the call; if it also speaks 2026-07-28, in which it can be answered \
-             later, set its `protocol` to `modern` in the catalog"
-                .to_owned()
-        }
-        (_, others, _) => format!(
-            "it needs client capabilities that oneact does not have: `{}`; use a tool or a mode of this server that does \
-             not need them",
-            others.join("`, `")
+        required => format!(
+            "it needs client capabilities that oneact does not have here: `{}`; use a tool or a mode of this server that \
+             does not need them, or, if it also speaks 2026-07-28, set its `protocol` to `modern` in the catalog",
+            required.join("`, `")
         ),
     }
 }

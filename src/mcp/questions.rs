@@ -5,10 +5,7 @@
 
 use std::fmt;
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{self, MapAccess, Visitor},
-};
+use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::bounds;
@@ -28,40 +25,10 @@ pub(crate) struct Questions {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Wire {
-    input_requests: Option<Requests>,
+struct Wire<'a> {
+    #[serde(borrow)]
+    input_requests: Option<&'a RawValue>,
     request_state: Option<String>,
-}
-
-/// Input requests. Two of one name, and two members of one name in a request, are an error.
-#[derive(Default)]
-struct Requests(Map<String, Value>);
-
-impl<'de> Deserialize<'de> for Requests {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Self::default())
-    }
-}
-
-impl<'de> Visitor<'de> for Requests {
-    type Value = Self;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of input requests")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self, A::Error> {
-        while let Some((name, text)) = map.next_entry::<String, &RawValue>()? {
-            let request = serde_json::from_str(text.get()).map_err(de::Error::custom)?;
-            let is_whole = has_all_members(&request, text.get());
-            if !is_whole || self.0.insert(name.clone(), request).is_some() {
-                return Err(de::Error::custom(format!(
-                    "two input requests have the name `{name}`, or an object in it has two members of one name"
-                )));
-            }
-        }
-        Ok(self)
-    }
 }
 
 /// Reads an `InputRequiredResult`; an error says how it breaks the protocol.
@@ -70,9 +37,15 @@ pub(super) fn read(result: &str, secrets: &Secrets) -> Result<Questions, String>
         let (bytes, most) = (result.len(), bounds::QUESTION_BYTES);
         return Err(bounds::too_long("its `input_required`", bytes, most));
     }
-    let wire: Wire = serde_json::from_str(result)
-        .map_err(|error| format!("its `result` is no `input_required`: {error}"))?;
-    let Requests(requests) = wire.input_requests.unwrap_or_default();
+    let unfit = |error| format!("its `result` is no `input_required`: {error}");
+    let wire: Wire<'_> = serde_json::from_str(result).map_err(unfit)?;
+    let text = wire.input_requests.map_or("{}", RawValue::get);
+    let requests: Map<String, Value> = serde_json::from_str(text).map_err(unfit)?;
+    if !has_all_members(&Value::Object(requests.clone()), text) {
+        return Err(
+            "two input requests, or two members of an object in them, have one name".to_owned(),
+        );
+    }
     if requests.is_empty() && wire.request_state.is_none() {
         return Err(
             "it wants input, but has neither `inputRequests` nor a `requestState`".to_owned(),

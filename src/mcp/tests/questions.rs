@@ -156,10 +156,7 @@ fn two_questions_or_two_fields_of_one_name_break_the_protocol() {
     ] {
         let result = format!(r#"{{"inputRequests": {requests}}}"#);
         let why = questions::read(&result, &Secrets::default()).unwrap_err();
-        assert!(
-            why.contains("have the name `who`, or an object in it"),
-            "{why}"
-        );
+        assert!(why.contains("two input requests, or two members"), "{why}");
     }
 }
 
@@ -170,14 +167,19 @@ fn a_capability_that_was_not_declared_is_told_with_what_to_do() {
     let both = r#"{"sampling": {}, "elicitation": {}}"#;
     for (protocol, needs, caller, said) in [
         (modern, elicitation, Caller::Silent, "`accepts_input: true`"),
-        (modern, elicitation, Caller::Answers, "which was declared"),
+        (modern, elicitation, Caller::Answers, "does not have here"),
         (
             legacy,
             elicitation,
             Caller::Answers,
             "its `protocol` to `modern`",
         ),
-        (modern, both, Caller::Silent, "does not have: `sampling`"),
+        (
+            modern,
+            both,
+            Caller::Silent,
+            "does not have here: `sampling`",
+        ),
         (modern, "7", Caller::Silent, "does not name"),
     ] {
         let mut stage = Stage::new("lacks_capability").speaking(protocol);
