@@ -1,15 +1,13 @@
 //! Checks the content of a file against a format (R-000-83), by its structure and not by its name.
 //!
-//! Each check reads the structure of the file with bounded memory and skips the payload; of Ogg, whose checksums cover
-//! the payload, it reads all. It finds a file that is incomplete, zeroed or of another format. It does not find out
-//! whether the payload can be decoded.
+//! Each check reads the headers of the file with bounded memory and skips the payload; of FLAC and MP3, whose headers
+//! are in the payload, it reads all. It finds a file that is empty, incomplete, zeroed or of another format. It does not
+//! find out whether the payload can be decoded.
 
-pub(crate) mod bmff;
-pub(crate) mod ebml;
-pub(crate) mod flac;
+mod audio;
 mod jpeg;
-mod mp3;
-pub(crate) mod ogg;
+mod matroska;
+mod mp4;
 mod png;
 mod source;
 #[cfg(test)]
@@ -20,12 +18,13 @@ mod zip;
 
 use std::{
     fs::File,
-    io::{self, Read},
+    io::{self, Read, Seek},
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-pub(crate) use source::{Flaw, Source, broken};
+pub(crate) use audio::{open, unless_it_panics};
+use source::{Flaw, Source};
 
 use super::{error::StoreError, print::GoOn, regular::open_followed};
 use crate::task::Format;
@@ -95,17 +94,16 @@ pub(crate) fn check_opened(
         Format::Zip => ZIP_BLOCK,
         _ => BLOCK,
     };
-    let source = Source::new(file, block).map_err(io("look at"))?;
-    let mut source = source.ending_with(go_on);
+    let mut source = Source::new(file, block, go_on).map_err(io("look at"))?;
     let judged = match format {
         Format::Wav => wav::check(&mut source),
-        Format::Flac => flac::check(&mut source),
-        Format::Mp3 => mp3::check(&mut source),
-        Format::Ogg => ogg::check(&mut source),
-        Format::Mp4 => bmff::check(&mut source, bmff::Brand::Mp4),
-        Format::Mov => bmff::check(&mut source, bmff::Brand::QuickTime),
-        Format::Mkv => ebml::check(&mut source, ebml::DOC_TYPES),
-        Format::WebM => ebml::check(&mut source, &["webm"]),
+        Format::Flac => audio::check_flac(&mut source),
+        Format::Mp3 => audio::check_mp3(&mut source),
+        Format::Ogg => audio::check_ogg(&mut source),
+        Format::Mp4 => mp4::check(&mut source),
+        Format::Mov => mp4::check_mov(&mut source),
+        Format::Mkv => matroska::check(&mut source, &["matroska", "webm"]),
+        Format::WebM => matroska::check(&mut source, &["webm"]),
         Format::Json => text::check_json(&mut source),
         Format::JsonLines => text::check_lines(&mut source),
         Format::Text => text::check(&mut source),
@@ -136,8 +134,8 @@ pub(crate) fn check_opened(
 /// Describes the content of a file by its first bytes, if possible with the media type.
 fn found(source: &mut Source) -> io::Result<String> {
     let mut head = Vec::new();
-    let reader = source.rewound()?;
-    reader.take(HEAD as u64).read_to_end(&mut head)?;
+    source.rewind()?;
+    source.take(HEAD as u64).read_to_end(&mut head)?;
     Ok(name_of(&head))
 }
 

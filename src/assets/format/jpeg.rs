@@ -49,7 +49,7 @@ fn segment(source: &mut Source, marker: u8, frame: &mut bool) -> Result<(), Flaw
         }
         *frame = true;
     }
-    source.seek(start + u64::from(size), "a segment")
+    source.move_to(start + u64::from(size), "a segment")
 }
 
 fn next_marker(source: &mut Source) -> Result<u8, Flaw> {

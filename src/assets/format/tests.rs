@@ -294,30 +294,11 @@ fn a_file_of_many_gigabytes_is_judged_by_its_skeleton() {
 }
 
 #[test]
-fn one_wrong_bit_under_a_checksum_is_found() {
-    let bench = Bench::new();
-    for (name, says) in [
-        ("png", "wrong checksum"),
-        ("ogg", "wrong checksum"),
-        ("flac", "whole audio frame"),
-    ] {
-        let Sample {
-            format, content, ..
-        } = media::sample(name);
-        let mut bytes = content.clone();
-        let near_end = bytes.len() - 20;
-        bytes[near_end] ^= 1;
-        let problem = bench.problem(&bytes, *format);
-        assert!(problem.contains(says), "{name}: {problem}");
-    }
-}
-
-#[test]
 fn a_check_ends_with_its_run() {
     let bench = Bench::new();
     let path = bench.dir.join("content.bin");
     let text = "1 \n".repeat(50_000).into_bytes();
-    let media = ["ogg", "mkv"].map(media::sample);
+    let media = ["flac", "mkv"].map(media::sample);
     let media = media.map(|sample| (sample.format, &sample.content));
     let texts = [Format::Text, Format::JsonLines].map(|format| (format, &text));
     let blank = vec![b' '; 100_000];
@@ -327,7 +308,7 @@ fn a_check_ends_with_its_run() {
         .chain([(Format::Json, &blank)])
     {
         fs::write(&path, content).unwrap();
-        let left = std::cell::Cell::new(9);
+        let left = std::cell::Cell::new(3);
         let go_on = || {
             left.set(left.get() - 1);
             left.get() > 0
@@ -339,67 +320,6 @@ fn a_check_ends_with_its_run() {
 }
 
 #[test]
-fn a_png_may_have_a_damaged_note_but_no_damaged_palette() {
-    let bench = Bench::new();
-    // After the signature and the image header: four bytes and a checksum of zero.
-    let with = |kind: &[u8; 4]| {
-        let mut png = media::sample("png").content.clone();
-        let chunk = [[0, 0, 0, 4], *kind, *b"abcd", [0; 4]].concat();
-        png.splice(33..33, chunk);
-        png
-    };
-    assert!(bench.check(&with(b"iCCP"), Format::Png).is_ok());
-    let problem = bench.problem(&with(b"PLTE"), Format::Png);
-    assert!(problem.contains("`PLTE` at byte 33"), "{problem}");
-}
-
-#[test]
-fn a_flac_that_lacks_whole_frames_is_found_out() {
-    let bench = Bench::new();
-    let flac = &media::sample("flac").content;
-    // A cut just before a frame leaves only whole ones: the numbers tell.
-    let found = (flac.len() / 2..flac.len())
-        .filter(|at| flac[*at..].starts_with(&[0xFF, 0xF8]))
-        .any(|at| {
-            let result = bench.check(&flac[..at], Format::Flac);
-            result.unwrap_err().to_string().contains("should have")
-        });
-    assert!(found, "one of these starts is a frame's");
-}
-
-#[test]
-fn a_flac_ends_before_its_tags() {
-    let bench = Bench::new();
-    let flac = media::sample("flac").content.as_slice();
-    let ape = |size: u32| {
-        [
-            b"APETAGEX\xd0\x07\0\0".as_slice(),
-            &size.to_le_bytes(),
-            &[0; 16],
-        ]
-        .concat()
-    };
-    let last = [b"TAG".as_slice(), &[b' '; 125]].concat();
-    for behind in [&*last, &[]] {
-        let tagged = [flac, &[b' '; 16], &ape(48), behind].concat();
-        assert!(bench.check(&tagged, Format::Flac).is_ok());
-        let problem = bench.problem(&[flac, &ape(u32::MAX), behind].concat(), Format::Flac);
-        assert!(problem.contains("whole audio frame"), "{problem}");
-    }
-}
-
-#[test]
-fn a_flac_of_nothing_but_frame_starts_is_broken() {
-    let bench = Bench::new();
-    let mut flac = b"fLaC\x80\0\0\x22\xFF\xFF\xFF\xFF\0\0\0\0\0\0\x0A\xC4\x4F\xF0\0\0\0\0".to_vec();
-    flac.extend([0; 16]);
-    // As long as the longest last frame.
-    flac.extend([0xFF, 0xF8].repeat(1 << 21));
-    let problem = bench.problem(&flac, Format::Flac);
-    assert!(problem.contains("whole audio frame"), "{problem}");
-}
-
-#[test]
 fn an_mp3_that_lacks_whole_frames_is_found_out() {
     let bench = Bench::new();
     let mp3 = &media::sample("mp3").content;
@@ -408,9 +328,7 @@ fn an_mp3_that_lacks_whole_frames_is_found_out() {
         .map(|at| bench.problem(&mp3[..at], Format::Mp3))
         .collect();
     assert!(
-        problems
-            .iter()
-            .any(|problem| problem.contains("audio frames, but has")),
+        problems.iter().any(|problem| problem.contains("samples")),
         "{problems:?}"
     );
 }

@@ -15,19 +15,16 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
         return broken("it is empty");
     }
     let mut text = Utf8::new(source);
-    match io::copy(&mut text, &mut io::sink()) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(flaw(error)),
-    }
+    io::copy(&mut text, &mut io::sink()).map(drop).map_err(flaw)
 }
 
 /// A reader that passes on UTF-8 without NUL and fails with `InvalidData` on anything else.
 #[derive(Debug)]
 struct Utf8<R> {
     inner: R,
-    /// Bytes passed on.
+    /// The bytes before those that are pending.
     at: u64,
-    /// The first bytes of a character that ends in the next block.
+    /// The first bytes of a character that ends in the next block, and that block while it is checked.
     pending: Vec<u8>,
 }
 
@@ -36,38 +33,26 @@ impl<R> Utf8<R> {
         Self {
             inner,
             at: 0,
-            pending: Vec::with_capacity(4),
+            pending: Vec::new(),
         }
     }
 
-    /// Checks a block. A character may end in the next block.
-    fn take(&mut self, mut block: &[u8]) -> Result<(), io::Error> {
-        let start = self.at;
-        self.at += block.len() as u64;
-        let wrong = |at: u64| invalid(format!("it is not UTF-8 near byte {at}"));
-        if block.contains(&0) {
-            return Err(invalid(format!("it contains a NUL byte near byte {start}")));
+    fn take(&mut self, block: &[u8]) -> io::Result<()> {
+        self.pending.extend_from_slice(block);
+        let at = self.at;
+        if self.pending.contains(&0) {
+            return Err(invalid(format!("it contains a NUL byte near byte {at}")));
         }
-        while !self.pending.is_empty() {
-            let Some((first, rest)) = block.split_first() else {
-                return Ok(());
-            };
-            self.pending.push(*first);
-            block = rest;
-            match std::str::from_utf8(&self.pending) {
-                Ok(_) => self.pending.clear(),
-                Err(error) if error.error_len().is_some() => return Err(wrong(start)),
-                Err(_) => {}
+        let valid = match std::str::from_utf8(&self.pending) {
+            Ok(whole) => whole.len(),
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            Err(error) => {
+                let at = at + error.valid_up_to() as u64;
+                return Err(invalid(format!("it is not UTF-8 near byte {at}")));
             }
-        }
-        if let Err(error) = std::str::from_utf8(block) {
-            let valid = error.valid_up_to();
-            if error.error_len().is_some() {
-                return Err(wrong(self.at - (block.len() - valid) as u64));
-            }
-            self.pending
-                .extend_from_slice(block.get(valid..).unwrap_or_default());
-        }
+        };
+        self.pending.drain(..valid);
+        self.at += valid as u64;
         Ok(())
     }
 }
@@ -157,11 +142,11 @@ struct Document<'a, R> {
     end: Option<u8>,
     ended: bool,
     depth: u32,
-    place: Place,
+    position: JsonPosition,
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum JsonPosition {
     Between,
     InString,
     AfterBackslash,
@@ -174,7 +159,7 @@ impl<'a, R> Document<'a, R> {
             end,
             ended: false,
             depth: 0,
-            place: Place::Between,
+            position: JsonPosition::Between,
         }
     }
 }
@@ -192,15 +177,17 @@ impl<R: BufRead> Read for Document<'_, R> {
                 self.ended = true;
                 break;
             }
-            self.place = match (self.place, byte) {
-                (Place::Between, b'"') | (Place::AfterBackslash, _) => Place::InString,
-                (Place::InString, b'\\') => Place::AfterBackslash,
-                (Place::InString, b'"') => Place::Between,
+            self.position = match (self.position, byte) {
+                (JsonPosition::Between, b'"') | (JsonPosition::AfterBackslash, _) => {
+                    JsonPosition::InString
+                }
+                (JsonPosition::InString, b'\\') => JsonPosition::AfterBackslash,
+                (JsonPosition::InString, b'"') => JsonPosition::Between,
                 (place, _) => place,
             };
-            match (self.place, byte) {
-                (Place::Between, b'[' | b'{') => self.depth += 1,
-                (Place::Between, b']' | b'}') => self.depth = self.depth.saturating_sub(1),
+            match (self.position, byte) {
+                (JsonPosition::Between, b'[' | b'{') => self.depth += 1,
+                (JsonPosition::Between, b']' | b'}') => self.depth = self.depth.saturating_sub(1),
                 _ => {}
             }
             if self.depth > DEPTH {

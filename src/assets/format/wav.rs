@@ -58,7 +58,7 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
             _ => {}
         }
         let padded = u64::from(size) + u64::from(size % 2);
-        source.seek(start + padded, "a chunk before its data")?;
+        source.move_to(start + padded, "a chunk before its data")?;
     }
 }
 

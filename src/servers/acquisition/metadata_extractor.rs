@@ -288,7 +288,7 @@ fn common_name(tag: &StandardTag) -> Option<&'static str> {
 fn audio_codec(codec: AudioCodecId) -> Option<&'static str> {
     let decoded = get_codecs().get_audio_decoder(codec);
     let decoded = decoded.map(|known| known.codec.info.short_name);
-    decoded.or_else(|| Some(media::undecoded(codec)?.0))
+    decoded.or_else(|| media::undecoded(codec))
 }
 
 fn video_codec(codec: VideoCodecId) -> Option<&'static str> {

@@ -10,8 +10,8 @@ use std::{
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 use super::{
+    draft::{Draft, Written},
     ffmpeg::Input,
-    place::{Draft, Place, Written},
 };
 use crate::servers::{
     files::measure,
@@ -19,7 +19,7 @@ use crate::servers::{
 };
 
 /// The largest number of files that are made of one video.
-pub(super) const MOST: u32 = 10_000;
+pub(super) const MOST_MEMBERS: u32 = 10_000;
 
 /// A file for the zip.
 #[derive(Debug)]
@@ -40,26 +40,25 @@ pub(super) fn timed(kind: &str, seconds: f64, ending: &str) -> String {
 pub(super) fn bundle<T>(
     input: &Input<'_>,
     (argument, step): (&'static str, f64),
-    place: &Place,
+    mut draft: Draft,
     run: &Run<'_>,
     make: impl FnOnce(&Path) -> Result<(Vec<Member>, T), ToolError>,
 ) -> Result<(Written, T), ToolError> {
     let problem = || {
         format!(
-            "it would make more than {MOST} files of this video; use a larger number of seconds"
+            "it would make more than {MOST_MEMBERS} files of this video; use a larger number of seconds"
         )
     };
     if input
         .film
         .duration
-        .is_some_and(|duration| duration > step * f64::from(MOST))
+        .is_some_and(|duration| duration > step * f64::from(MOST_MEMBERS))
     {
         return Err(ToolError::argument(argument, problem()));
     }
-    let mut draft = Draft::create(place, "zip")?;
     let workshop = draft.workshop()?;
     let (members, found) = make(workshop.path())?;
-    if members.len() > MOST as usize {
+    if members.len() > MOST_MEMBERS as usize {
         return Err(ToolError::argument(argument, problem()));
     }
     pack(&mut draft, &members, run)?;

@@ -1,193 +1,81 @@
-//! Converts samples: mixes channels, changes the rate, and rounds to 16 bits.
+//! Converts samples: mixes channels, and changes the rate.
 
-use super::{
-    resample::Resampler,
-    signal::{Block, Origin, Signal, Width},
-};
-use crate::servers::tool::ToolError;
+use std::f32::consts::FRAC_1_SQRT_2;
 
-/// The factor between samples of −1 to 1 and samples of 16 bits.
-const ONE: f64 = 32768.0;
+use super::{audio_track::Planes, resample::Resampler};
 
-/// Converts blocks of one signal as one stream.
+/// Converts blocks of mono or stereo as one stream.
 pub(super) struct Converter {
-    origin: Origin,
-    /// A row of gains for each output channel. `None` leaves the channels unchanged.
-    gains: Option<Vec<Vec<f64>>>,
-    resampler: Option<Resampler>,
-    /// Whether mixing adds channels. It is then done after resampling, so that fewer channels are resampled.
-    widens: bool,
+    channels: u16,
+    /// One for each channel of the output. None if the rate stays.
+    resamplers: Vec<Resampler>,
 }
 
 impl Converter {
-    /// Makes a converter from `signal` to `rate` samples per second and `width`.
-    pub(super) fn new(signal: &Signal, rate: u32, width: Width) -> Result<Self, ToolError> {
-        let (from, to) = (signal.layout.channels(), usize::from(width.channels()));
-        let gains = signal.layout.gains(width).map(|rows| match signal.origin {
-            Origin::Narrow => rows.iter().map(|row| in_fixed_point(row)).collect(),
-            Origin::Wide | Origin::Real => rows,
-        });
-        let resampler =
-            (rate != signal.rate).then(|| Resampler::new(signal.rate, rate, from.min(to)));
-        Ok(Self {
-            origin: signal.origin,
-            gains,
-            resampler: resampler.transpose()?,
-            widens: to > from,
-        })
-    }
-
-    /// The converted samples that `block` completes, interleaved.
-    pub(super) fn push(&mut self, block: Block) -> Result<Vec<i16>, ToolError> {
-        let block = if self.widens {
-            block
-        } else {
-            self.mixed(block)
-        };
-        let block = match &mut self.resampler {
-            Some(resampler) => resampler.push(block)?,
-            None => block,
-        };
-        Ok(self.finished(block))
-    }
-
-    /// The remaining samples at the end, interleaved.
-    pub(super) fn finish(&mut self) -> Result<Vec<i16>, ToolError> {
-        match &mut self.resampler {
-            Some(resampler) => {
-                let left = resampler.finish()?;
-                Ok(self.finished(left))
-            }
-            None => Ok(Vec::new()),
+    /// Makes a converter to 1 or 2 channels, and from a rate to another one. Rates are above zero.
+    pub(super) fn new(channels: u16, from: u32, to: u32) -> Self {
+        let resamplers = (0..channels).filter(|_| from != to);
+        Self {
+            channels,
+            resamplers: resamplers.map(|_| Resampler::new(from, to)).collect(),
         }
     }
 
-    fn finished(&self, block: Block) -> Vec<i16> {
-        let block = if self.widens {
-            self.mixed(block)
-        } else {
-            block
-        };
-        let cut = self.origin == Origin::Wide && self.gains.is_none() && self.resampler.is_none();
-        let written = |sample: &f32| {
-            let scaled = f64::from(*sample) * ONE;
-            to_i16(if cut {
-                scaled.floor()
-            } else {
-                scaled.round_ties_even()
-            })
-        };
-        let at = |at| block.0.iter().filter_map(move |plane| plane.get(at));
-        (0..block.frames()).flat_map(at).map(written).collect()
-    }
-
-    fn mixed(&self, block: Block) -> Block {
-        let Some(rows) = &self.gains else {
-            return block;
-        };
-        let mix = |row: &Vec<f64>| {
-            let mut sums = vec![0.0; block.frames()];
-            for (plane, gain) in block.0.iter().zip(row) {
-                for (sum, sample) in sums.iter_mut().zip(plane) {
-                    *sum += f64::from(*sample) * gain;
-                }
-            }
-            sums.into_iter().map(|sum| self.rounded(sum)).collect()
-        };
-        Block(rows.iter().map(mix).collect())
-    }
-
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "samples are kept in single precision"
-    )]
-    fn rounded(&self, sum: f64) -> f32 {
-        match self.origin {
-            Origin::Narrow => f32::from(to_i16((sum * ONE + 0.5).floor())) / 32768.0,
-            Origin::Wide | Origin::Real => sum as f32,
+    /// The converted samples that `block` completes.
+    pub(super) fn push(&mut self, block: Planes) -> Planes {
+        let mixed = mixed(block, self.channels);
+        if self.resamplers.is_empty() {
+            return mixed;
         }
+        let resamplers = self.resamplers.iter_mut().zip(&mixed);
+        resamplers
+            .map(|(resampler, plane)| resampler.push(plane))
+            .collect()
+    }
+
+    /// The remaining samples at the end.
+    pub(super) fn finish(&mut self) -> Planes {
+        self.resamplers.iter_mut().map(Resampler::finish).collect()
     }
 }
 
-/// Rounds gains to multiples of 2⁻¹⁵. The rounding error of one gain is added to the next, which keeps their sum.
-fn in_fixed_point(row: &[f64]) -> Vec<f64> {
-    let mut owed = 0.0;
-    row.iter()
-        .map(|gain| {
-            let wanted = gain * ONE + owed;
-            let given = wanted.round_ties_even();
-            owed = wanted - given;
-            given / ONE
-        })
-        .collect()
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "`as` saturates, which is the clipping wanted; NaN is silence"
-)]
-fn to_i16(scaled: f64) -> i16 {
-    scaled as i16
+/// Mixes as ffmpeg does: mono is the mean of both channels, and goes to each of two with −3 dB.
+fn mixed(block: Planes, channels: u16) -> Planes {
+    match (channels, &block[..]) {
+        (1, [left, right]) => {
+            let both = left.iter().zip(right);
+            vec![both.map(|(left, right)| (left + right) / 2.0).collect()]
+        }
+        (2, [mono]) => {
+            let quieter: Vec<f32> = mono.iter().map(|sample| sample * FRAC_1_SQRT_2).collect();
+            vec![quieter.clone(), quieter]
+        }
+        _ => block,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use symphonia::core::audio::Channels;
-
     use super::*;
-    use crate::servers::media_processing::signal::Layout;
 
-    fn converter(channels: u16, origin: Origin, width: Width) -> Converter {
-        let layout = Layout::of(&Channels::Discrete(channels)).expect("mono or stereo");
-        let signal = Signal {
-            rate: 16000,
-            layout,
-            origin,
-        };
-        Converter::new(&signal, 16000, width).expect("nothing to resample")
-    }
-
-    /// Samples given at the scale of 16 bits.
-    fn block(planes: &[&[f32]]) -> Block {
-        let plane = |plane: &&[f32]| plane.iter().map(|sample| sample / 32768.0).collect();
-        Block(planes.iter().map(plane).collect())
+    #[test]
+    fn stereo_is_averaged_into_mono_and_mono_goes_to_both_sides() {
+        let mut to_mono = Converter::new(1, 16_000, 16_000);
+        let stereo = vec![vec![0.5, -0.25], vec![0.25, -0.25]];
+        assert_eq!(to_mono.push(stereo), [[0.375, -0.25]]);
+        let mut to_stereo = Converter::new(2, 16_000, 16_000);
+        assert_eq!(to_stereo.push(vec![vec![1.0]]), [[FRAC_1_SQRT_2]; 2]);
+        assert!(to_stereo.finish().is_empty());
     }
 
     #[test]
-    fn stereo_is_averaged_into_mono() {
-        let mut converter = converter(2, Origin::Narrow, Width::Mono);
-        let block = block(&[&[100.0, -101.0, 32767.0], &[300.0, -100.0, 32767.0]]);
-        assert_eq!(converter.push(block).expect("mixed"), [200, -100, 32767]);
-        assert!(converter.finish().expect("nothing left").is_empty());
-    }
-
-    #[test]
-    fn untouched_samples_come_out_as_they_went_in() {
-        let mut converter = converter(2, Origin::Narrow, Width::Stereo);
-        let block = block(&[&[1.0, 2.0], &[-1.0, -2.0]]);
-        assert_eq!(converter.push(block).expect("untouched"), [1, -1, 2, -2]);
-    }
-
-    #[test]
-    fn floats_round_to_even_and_clip_at_both_ends() {
-        let mut converter = converter(1, Origin::Real, Width::Mono);
-        let block = block(&[&[0.5, 1.5, -0.5, -1.5, 40000.0, -40000.0]]);
-        assert_eq!(
-            converter.push(block).expect("untouched"),
-            [0, 2, 0, -2, 32767, -32768]
-        );
-    }
-
-    #[test]
-    fn wide_integers_lose_their_low_bits_below_zero_too() {
-        let mut converter = converter(1, Origin::Wide, Width::Mono);
-        let block = block(&[&[-0.25, 0.75]]);
-        assert_eq!(converter.push(block).expect("untouched"), [-1, 0]);
-    }
-
-    #[test]
-    fn gains_in_fixed_point_add_up_to_one_after_rounding() {
-        let sum: f64 = in_fixed_point(&[1.0 / 3.0; 3]).iter().sum();
-        assert!((sum - 1.0).abs() < f64::EPSILON);
+    fn channels_that_are_right_already_are_left_alone() {
+        for planes in [vec![vec![0.5]], vec![vec![0.5], vec![0.25]]] {
+            let channels = u16::try_from(planes.len()).expect("1 or 2");
+            assert_eq!(
+                Converter::new(channels, 8_000, 8_000).push(planes.clone()),
+                planes
+            );
+        }
     }
 }

@@ -9,13 +9,13 @@ use std::ffi::OsString;
 
 use serde::Deserialize;
 
-use super::ffmpeg::{Film, words};
+use super::ffmpeg::{Film, Sound, words};
 use crate::servers::tool::ToolError;
 
 /// The container of an output video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Container {
+pub(super) enum VideoContainer {
     Mp4,
     Mov,
     Mkv,
@@ -25,7 +25,7 @@ pub(super) enum Container {
 /// The codec of an encoded video track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Codec {
+pub(super) enum VideoCodec {
     H264,
     H265,
     Vp8,
@@ -37,44 +37,67 @@ pub(super) enum Codec {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Picture {
     Copied,
-    Encoded { codec: Codec, filter: String },
+    Encoded { codec: VideoCodec, filter: String },
 }
 
 /// Makes both sides even, which 4:2:0 requires.
 pub(super) const EVEN: &str = "scale=w='max(2,trunc(iw/2)*2)':h='max(2,trunc(ih/2)*2)'";
 
-impl Container {
+/// What a container supports, and how FFmpeg writes it.
+struct ContainerRules {
+    name: &'static str,
+    /// The muxer of FFmpeg, and its options.
+    muxer: &'static str,
+    /// The supported video codecs. The first is used for encoding.
+    video: &'static [VideoCodec],
+    /// FFmpeg's names of the supported audio codecs.
+    audio: &'static [&'static str],
+}
+
+impl VideoContainer {
     pub(super) const NAMES: [&str; 4] = ["mp4", "mov", "mkv", "webm"];
 
-    pub(super) fn name(self) -> &'static str {
+    const fn rules(self) -> ContainerRules {
+        use VideoCodec::{Av1, H264, H265, Vp8, Vp9};
         match self {
-            Self::Mp4 => "mp4",
-            Self::Mov => "mov",
-            Self::Mkv => "mkv",
-            Self::Webm => "webm",
+            Self::Mp4 => ContainerRules {
+                name: "mp4",
+                muxer: "mp4 -movflags +faststart",
+                video: &[H264, H265, Vp9, Av1],
+                audio: &["aac", "mp3", "ac3", "eac3", "alac"],
+            },
+            Self::Mov => ContainerRules {
+                name: "mov",
+                muxer: "mov -movflags +faststart",
+                video: &[H264, H265],
+                audio: &["aac", "mp3", "ac3", "alac", "pcm_s16le"],
+            },
+            Self::Mkv => ContainerRules {
+                name: "mkv",
+                muxer: "matroska",
+                video: &[H264, H265, Vp8, Vp9, Av1],
+                audio: &[
+                    "aac",
+                    "mp3",
+                    "ac3",
+                    "eac3",
+                    "flac",
+                    "opus",
+                    "vorbis",
+                    "pcm_s16le",
+                ],
+            },
+            Self::Webm => ContainerRules {
+                name: "webm",
+                muxer: "webm",
+                video: &[Vp9, Vp8, Av1],
+                audio: &["opus", "vorbis"],
+            },
         }
     }
 
-    /// The supported video codecs. The first is used for encoding.
-    fn codecs(self) -> &'static [Codec] {
-        use Codec::{Av1, H264, H265, Vp8, Vp9};
-        match self {
-            Self::Mp4 => &[H264, H265, Vp9, Av1],
-            Self::Mov => &[H264, H265],
-            Self::Mkv => &[H264, H265, Vp8, Vp9, Av1],
-            Self::Webm => &[Vp9, Vp8, Av1],
-        }
-    }
-
-    /// Whether the container supports an audio codec with this name of FFmpeg.
-    fn takes_sound(self, codec: &str) -> bool {
-        let codecs = match self {
-            Self::Mp4 => "aac mp3 ac3 eac3 alac",
-            Self::Mov => "aac mp3 ac3 alac pcm_s16le",
-            Self::Mkv => "aac mp3 ac3 eac3 flac opus vorbis pcm_s16le",
-            Self::Webm => "opus vorbis",
-        };
-        codecs.split(' ').any(|each| each == codec)
+    pub(super) const fn name(self) -> &'static str {
+        self.rules().name
     }
 
     fn keeps_rotation(self) -> bool {
@@ -82,21 +105,26 @@ impl Container {
     }
 
     /// Decides whether the video is copied or encoded. `asked` is the requested codec.
-    pub(super) fn picture(self, film: &Film, asked: Option<Codec>) -> Result<Picture, ToolError> {
-        if let Some(codec) = asked.filter(|codec| !self.codecs().contains(codec)) {
-            let fit: Vec<_> = self.codecs().iter().map(|codec| codec.name()).collect();
+    pub(super) fn picture(
+        self,
+        film: &Film,
+        asked: Option<VideoCodec>,
+    ) -> Result<Picture, ToolError> {
+        let supported = self.rules().video;
+        if let Some(codec) = asked.filter(|codec| !supported.contains(codec)) {
+            let fit: Vec<_> = supported.iter().map(|codec| codec.name()).collect();
             let (codec, container, fit) = (codec.name(), self.name(), fit.join(", "));
             let problem = format!("{codec} is not supported by {container}, which supports {fit}");
             return Err(ToolError::argument("target_codec", problem));
         }
         let found = film.video.as_ref().map(|video| video.codec.as_str());
         let is_same = !film.is_cut && (!film.is_turned || self.keeps_rotation());
-        let fits = |codec: &&Codec| is_same && Some(codec.ffprobe_name()) == found;
+        let fits = |codec: &&VideoCodec| is_same && Some(codec.ffprobe_name()) == found;
         let copied = match asked {
             Some(codec) => fits(&&codec),
-            None => self.codecs().iter().any(|codec| fits(&codec)),
+            None => supported.iter().any(|codec| fits(&codec)),
         };
-        let codec = asked.or(self.codecs().first().copied());
+        let codec = asked.or(supported.first().copied());
         Ok(match codec {
             Some(codec) if !copied => Picture::Encoded {
                 codec,
@@ -108,14 +136,9 @@ impl Container {
 
     /// The arguments of ffmpeg for an output file with the first video track and all audio tracks.
     pub(super) fn arguments(self, film: &Film, picture: &Picture) -> Vec<OsString> {
-        let (muxer, more) = match self {
-            Self::Mp4 => ("mp4", "-movflags +faststart"),
-            Self::Mov => ("mov", "-movflags +faststart"),
-            Self::Mkv => ("matroska", ""),
-            Self::Webm => ("webm", ""),
-        };
         let mut arguments = self.tracks(film, picture);
-        arguments.extend(words(&format!("-fflags +bitexact -f {muxer} {more}")));
+        let muxer = self.rules().muxer;
+        arguments.extend(words(&format!("-fflags +bitexact -f {muxer}")));
         arguments
     }
 
@@ -136,8 +159,8 @@ impl Container {
             arguments.extend(words("-tag:v hvc1"));
         }
         let is_copied = *picture == Picture::Copied || !film.is_cut;
-        for (track, codec) in film.audio.iter().enumerate() {
-            arguments.extend(words(&if is_copied && self.takes_sound(codec) {
+        for (track, Sound { codec, .. }) in film.audio.iter().enumerate() {
+            arguments.extend(words(&if is_copied && self.rules().audio.contains(&codec.as_str()) {
                 format!("-c:a:{track} copy")
             } else if self == Self::Webm {
                 // libopus supports only these layouts.
@@ -152,7 +175,7 @@ impl Container {
     }
 }
 
-impl Codec {
+impl VideoCodec {
     pub(super) const NAMES: [&str; 5] = ["h264", "h265", "vp8", "vp9", "av1"];
 
     fn name(self) -> &'static str {

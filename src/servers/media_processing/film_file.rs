@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    encoding::{Codec, Container, Picture},
-    ffmpeg::{self, Input, Limits, Output},
-    input_uri, lacks, opened, opened_video, output_path, output_uri,
-    place::{Draft, Place, Written},
+    draft::{Draft, Written},
+    encoding::{Picture, VideoCodec, VideoContainer},
+    ffmpeg::{Input, Limits, Output, PROGRAMS},
+    request::{input_uri, opened, opened_video, output_path, output_uri},
 };
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 
@@ -21,8 +21,8 @@ const MOST: u32 = 8192;
 #[serde(deny_unknown_fields)]
 struct Conversion {
     input_uri: String,
-    target_format: Container,
-    target_codec: Option<Codec>,
+    target_format: VideoContainer,
+    target_codec: Option<VideoCodec>,
     output_path: Option<String>,
 }
 
@@ -38,10 +38,10 @@ pub(super) fn format_converter() -> Tool {
             &["input_uri", "target_format"],
             json!({
                 "input_uri": input_uri(),
-                "target_format": { "type": "string", "enum": Container::NAMES },
+                "target_format": { "type": "string", "enum": VideoContainer::NAMES },
                 "target_codec": {
                     "type": "string",
-                    "enum": Codec::NAMES,
+                    "enum": VideoCodec::NAMES,
                     "description": "The codec of the video. Default: the codec of the input, if the format supports it; otherwise h264, or vp9 in webm.",
                 },
                 "output_path": output_path(),
@@ -49,20 +49,19 @@ pub(super) fn format_converter() -> Tool {
         ),
         output: output_schema(),
         effect: Effect::Additive,
-        world: World::Programs(ffmpeg::PROGRAMS),
+        world: World::Programs(PROGRAMS),
         call: tool::call(convert),
     }
 }
 
 fn convert(order: &Conversion, run: &Run<'_>) -> Result<Value, ToolError> {
-    let (input, place) = opened(&order.input_uri, order.output_path.as_deref(), run)?;
+    let (container, path) = (order.target_format, order.output_path.as_deref());
+    let (input, draft) = opened(&order.input_uri, path, container.name(), run)?;
     if input.film.video.is_none() && input.film.audio.is_empty() {
-        return Err(lacks("video or audio", &input.path));
+        return Err(input.lacks("video or audio"));
     }
-    let picture = order
-        .target_format
-        .picture(&input.film, order.target_codec)?;
-    make(&input, order.target_format, &picture, &place, run)
+    let picture = container.picture(&input.film, order.target_codec)?;
+    make(&input, container, &picture, draft, run)
 }
 
 #[derive(Deserialize)]
@@ -96,29 +95,29 @@ pub(super) fn resolution_normalizer() -> Tool {
         ),
         output: output_schema(),
         effect: Effect::Additive,
-        world: World::Programs(ffmpeg::PROGRAMS),
+        world: World::Programs(PROGRAMS),
         call: tool::call(scale),
     }
 }
 
 fn scale(order: &Scaling, run: &Run<'_>) -> Result<Value, ToolError> {
     let picture = Picture::Encoded {
-        codec: Codec::H264,
+        codec: VideoCodec::H264,
         filter: Resolution::parse(&order.target_resolution)?.filter(),
     };
-    let (input, place) = opened_video(&order.input_uri, order.output_path.as_deref(), run)?;
-    make(&input, Container::Mp4, &picture, &place, run)
+    let path = order.output_path.as_deref();
+    let (input, draft) = opened_video(&order.input_uri, path, "mp4", run)?;
+    make(&input, VideoContainer::Mp4, &picture, draft, run)
 }
 
 /// Makes the file, examines it, and moves it to its place.
 fn make(
     input: &Input<'_>,
-    container: Container,
+    container: VideoContainer,
     picture: &Picture,
-    place: &Place,
+    draft: Draft,
     run: &Run<'_>,
 ) -> Result<Value, ToolError> {
-    let draft = Draft::create(place, container.name())?;
     let arguments = container.arguments(&input.film, picture);
     input.make(&arguments, Output::File(draft.path()))?;
     let made = Input::open(draft.path(), Limits::default(), run).map_err(|error| {
@@ -139,14 +138,14 @@ fn make(
         "bytes": bytes,
         "duration_seconds": film.duration,
         "video": film.video,
-        "audio": film.audio,
+        "audio": film.audio.into_iter().map(|sound| sound.codec).collect::<Vec<_>>(),
     }))
 }
 
 fn output_schema() -> Value {
     record(json!({
         "output_uri": output_uri(),
-        "output_format": { "type": "string", "enum": Container::NAMES },
+        "output_format": { "type": "string", "enum": VideoContainer::NAMES },
         "bytes": { "type": "integer", "minimum": 1, "description": "The size of the new file." },
         "duration_seconds": { "type": ["number", "null"] },
         "video": {

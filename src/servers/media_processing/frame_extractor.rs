@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    bundle::{self, Member, bundle, timed},
-    ffmpeg::{self, Input, Output, words},
-    input_uri, opened_video, output_path, output_uri,
+    bundle::{MOST_MEMBERS, Member, bundle, files, timed},
+    ffmpeg::{Input, Output, PROGRAMS, words},
+    request::{input_uri, opened_video, output_path, output_uri},
 };
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 
@@ -24,13 +24,13 @@ struct Arguments {
     input_uri: String,
     interval_seconds: Option<f64>,
     #[serde(default)]
-    output_format: Picture,
+    output_format: ImageFormat,
     output_path: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Picture {
+enum ImageFormat {
     #[default]
     Jpg,
     Png,
@@ -67,17 +67,17 @@ pub(super) fn frame_extractor() -> Tool {
             "interval_seconds": { "type": "number" },
         })),
         effect: Effect::Additive,
-        world: World::Programs(ffmpeg::PROGRAMS),
+        world: World::Programs(PROGRAMS),
         call: tool::call(extract),
     }
 }
 
 fn extract(arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
     let path = arguments.output_path.as_deref();
-    let (input, place) = opened_video(&arguments.input_uri, path, run)?;
+    let (input, draft) = opened_video(&arguments.input_uri, path, "zip", run)?;
     let interval = arguments.interval_seconds.unwrap_or(DEFAULT);
     let step = ("interval_seconds", interval);
-    let (zip, frames) = bundle(&input, step, &place, run, |workshop| {
+    let (zip, frames) = bundle(&input, step, draft, run, |workshop| {
         let members = pictures(&input, interval, arguments.output_format, workshop)?;
         let frames = members.len();
         Ok((members, frames))
@@ -95,7 +95,7 @@ fn extract(arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
 fn pictures(
     input: &Input<'_>,
     interval: f64,
-    format: Picture,
+    format: ImageFormat,
     directory: &Path,
 ) -> Result<Vec<Member>, ToolError> {
     // Each output is the last frame at or before a multiple of the interval. The first frame also stands for the
@@ -103,18 +103,18 @@ fn pictures(
     let micros = micros(interval);
     let (ending, encoder) = match format {
         // The quality scale is 2 (best) to 31.
-        Picture::Jpg => ("jpg", "-c:v mjpeg -q:v 2"),
-        Picture::Png => ("png", "-c:v png"),
+        ImageFormat::Jpg => ("jpg", "-c:v mjpeg -q:v 2"),
+        ImageFormat::Png => ("png", "-c:v png"),
     };
     // One more than allowed, so that too many are detected.
-    let most = bundle::MOST + 1;
+    let most = MOST_MEMBERS + 1;
     let how = words(&format!(
         "-map 0:V:0 -vf fps=fps=1000000/{micros}:round=up:start_time=0 -fps_mode passthrough {encoder} \
          -fflags +bitexact -flags:v +bitexact -f image2 -start_number 0 -frames:v {most}"
     ));
     let pattern = format!("%06d.{ending}");
     input.make(&how, Output::Series(directory, &pattern))?;
-    let files = bundle::files(directory)?;
+    let files = files(directory)?;
     if files.is_empty() {
         let path = input.path.display();
         return Err(ToolError::Corrupt(format!("{path}: it has no frame")));

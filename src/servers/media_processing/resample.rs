@@ -1,180 +1,153 @@
-//! Changes the sample rate with the windowed-sinc resampler of `rubato`, with the settings of ffmpeg's default: 32
-//! zero crossings, a cut-off at 0.97 of the lower Nyquist rate, and one filter for each possible position of an
-//! output sample between two inputs, at most 1024. The Blackman window is close to ffmpeg's Kaiser window. As in
-//! ffmpeg, the signal is mirrored at its ends by half the length of the filter.
+//! Changes the sample rate of one channel with windowed sinc filters, with the settings of ffmpeg's default: 32 zero
+//! crossings, a cut-off at 0.97 of the lower Nyquist rate, and one filter for each possible position of an output sample
+//! between two inputs, at most 1024. The Blackman window is close to ffmpeg's Kaiser window. As in ffmpeg, the signal is
+//! mirrored at its ends by half the length of the filter.
 
-use rubato::{
-    Async, FixedAsync, Indexing, Resampler as _, SincInterpolationParameters,
-    SincInterpolationType, WindowFunction,
-    audioadapter_buffers::{SizeError, direct::SequentialSliceOfVecs},
-};
-
-use super::signal::Block;
-use crate::servers::tool::ToolError;
+use std::f64::consts::PI;
 
 /// Half waves of the filter, which becomes wider for a lower output rate.
 const WIDTH: f64 = 32.0;
 const CUTOFF: f64 = 0.97;
-const MOST_PHASES: u32 = 1024;
+const MOST_PHASES: u64 = 1024;
 
-/// Samples per channel that are resampled at once.
-const CHUNK: usize = 1024;
+/// The samples that are multiplied at once. The length of a filter is a multiple.
+const LANES: usize = 8;
 
 /// Resamples blocks of any length as one stream. The first output sample is at the time of the first input sample.
 pub(super) struct Resampler {
-    filter: Async<f32>,
     from: u64,
     to: u64,
-    /// Half of the filter's length.
-    half: usize,
-    /// Input that does not fill a chunk yet, or that is mirrored at the end.
-    pending: Block,
-    /// Silence before the mirrored beginning, until it was inserted.
-    silence: Option<usize>,
-    /// Output samples before the first input sample, which are still to be dropped.
-    early: usize,
-    /// Samples per channel so far.
+    /// A filter for each position between two inputs.
+    filters: Vec<Vec<f32>>,
+    /// Input from half a filter before the next output sample on.
+    pending: Vec<f32>,
+    is_begun: bool,
+    /// The input samples before those that are pending, without the mirrored ones.
+    dropped: u64,
     taken: u64,
     given: u64,
 }
 
 impl Resampler {
     /// Makes a resampler between two rates above zero.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a filter's length is a small whole number, and its cut-off a share of one"
-    )]
-    pub(super) fn new(from: u32, to: u32, channels: usize) -> Result<Self, ToolError> {
-        let ratio = f64::from(to) / f64::from(from);
-        let phases = (to / gcd(from, to)).min(MOST_PHASES);
-        let cutoff = (CUTOFF * ratio).min(1.0);
-        let length = (WIDTH / cutoff / 8.0).round() * 8.0;
-        let parameters =
-            SincInterpolationParameters::new(length as usize, WindowFunction::Blackman)
-                .f_cutoff((cutoff / ratio.min(1.0)) as f32)
-                .oversampling_factor(phases as usize)
-                .interpolation(SincInterpolationType::Nearest);
-        let filter = Async::new_sinc(ratio, 1.0, &parameters, CHUNK, channels, FixedAsync::Input)
-            .map_err(|error| failed(&error))?;
-        let (silence, early) = start(length / 2.0, ratio, phases, from);
-        let half = length as usize / 2;
-        Ok(Self {
-            filter,
+    pub(super) fn new(from: u32, to: u32) -> Self {
+        let phases = u64::from(to / gcd(from, to)).min(MOST_PHASES);
+        let cutoff = (CUTOFF * f64::from(to) / f64::from(from)).min(1.0);
+        let filter = |phase| filter(cutoff, as_f64(phase) / as_f64(phases));
+        Self {
             from: from.into(),
             to: to.into(),
-            half,
-            pending: Block(vec![Vec::new(); channels]),
-            silence: Some(silence),
-            early,
+            filters: (0..phases).map(filter).collect(),
+            pending: Vec::new(),
+            is_begun: false,
+            dropped: 0,
             taken: 0,
             given: 0,
-        })
+        }
     }
 
     /// Takes a block and returns the output that it completes.
-    pub(super) fn push(&mut self, block: Block) -> Result<Block, ToolError> {
-        self.taken += block.frames() as u64;
-        for (pending, mut more) in self.pending.0.iter_mut().zip(block.0) {
-            pending.append(&mut more);
+    pub(super) fn push(&mut self, block: &[f32]) -> Vec<f32> {
+        self.taken += block.len() as u64;
+        self.pending.extend_from_slice(block);
+        if !self.is_begun && self.pending.len() <= self.half() {
+            return Vec::new();
         }
-        let mut out = self.nothing();
-        if self.pending.frames() > self.half {
-            self.begin();
-            while self.pending.frames() >= CHUNK + self.half {
-                self.chunk(&mut out)?;
-            }
-        }
-        Ok(out)
+        self.begin();
+        self.output(u64::MAX)
     }
 
     /// Returns the remaining output at the end of the input.
-    pub(super) fn finish(&mut self) -> Result<Block, ToolError> {
-        let total = (self.taken * self.to + self.from / 2) / self.from;
-        let left = usize::try_from(total.saturating_sub(self.given)).unwrap_or(usize::MAX);
-        let mut out = self.nothing();
+    pub(super) fn finish(&mut self) -> Vec<f32> {
         self.begin();
-        for plane in &mut self.pending.0 {
-            let mirrored: Vec<_> = plane.iter().rev().take(self.half).copied().collect();
-            plane.extend(mirrored);
-        }
-        while out.frames() < left {
-            self.chunk(&mut out)?;
-        }
-        let more = out.frames() - left;
-        out.trim(0, more);
-        Ok(out)
+        let half = self.half();
+        let mut mirrored: Vec<f32> = self.pending.iter().rev().take(half).copied().collect();
+        mirrored.resize(2 * half, 0.0);
+        self.pending.extend(mirrored);
+        self.output((self.taken * self.to + self.from / 2) / self.from)
     }
 
-    /// Inserts the mirrored beginning before the first samples, once. If the stream is shorter than half the
-    /// filter, silence precedes its mirror.
+    /// Half the length of a filter.
+    fn half(&self) -> usize {
+        self.filters.first().map_or(0, |filter| filter.len() / 2)
+    }
+
+    /// Puts the mirrored beginning before the first samples, once. Beyond a stream that is shorter than half the filter,
+    /// there is silence.
     fn begin(&mut self) {
-        let Some(silence) = self.silence.take() else {
-            return;
-        };
-        for plane in &mut self.pending.0 {
-            let mirrored = plane.iter().skip(1).take(self.half).copied();
-            let mut before: Vec<_> = mirrored.collect();
-            before.resize(self.half + silence, 0.0);
-            before.reverse();
-            plane.splice(0..0, before);
+        if !self.is_begun {
+            self.is_begun = true;
+            let half = self.half();
+            let mut mirrored: Vec<f32> = self.pending.iter().skip(1).take(half).copied().collect();
+            mirrored.resize(half, 0.0);
+            mirrored.reverse();
+            self.pending.splice(0..0, mirrored);
         }
     }
 
-    fn nothing(&self) -> Block {
-        Block(vec![Vec::new(); self.pending.0.len()])
-    }
-
-    /// Resamples the next chunk, filled up with silence, and appends the result to `out`.
-    fn chunk(&mut self, out: &mut Block) -> Result<(), ToolError> {
-        let (channels, frames) = (self.pending.0.len(), self.filter.output_frames_next());
-        let input = self.pending.frames().min(CHUNK);
-        let mut made = Block(vec![vec![0.0; frames]; channels]);
-        let indexing = Indexing {
-            input_offset: 0,
-            output_offset: 0,
-            partial_len: Some(input),
-            active_channels_mask: None,
-        };
-        let wrong = |error: SizeError| failed(&error);
-        let from = SequentialSliceOfVecs::new(&self.pending.0, channels, input).map_err(wrong)?;
-        let mut to =
-            SequentialSliceOfVecs::new_mut(&mut made.0, channels, frames).map_err(wrong)?;
-        self.filter
-            .process_into_buffer(&from, &mut to, Some(&indexing))
-            .map_err(|error| failed(&error))?;
-        self.pending.trim(input, 0);
-        let dropped = self.early.min(frames);
-        self.early -= dropped;
-        made.trim(dropped, 0);
-        self.given += made.frames() as u64;
-        for (out, mut more) in out.0.iter_mut().zip(made.0) {
-            out.append(&mut more);
+    /// The output that the pending input completes, up to the sample `end`.
+    fn output(&mut self, end: u64) -> Vec<f32> {
+        let (mut output, phases) = (Vec::new(), self.filters.len() as u64);
+        while self.given < end {
+            let position = self.given * self.from;
+            // The nearest filter, which may be the first one of the next input sample.
+            let phase = (position % self.to * phases + self.to / 2) / self.to;
+            let first = position / self.to + phase / phases - self.dropped;
+            let index = |number| usize::try_from(number).unwrap_or(usize::MAX);
+            let Some(filter) = self.filters.get(index(phase % phases)) else {
+                break;
+            };
+            // The input sample at the middle of the filter is behind half of the mirrored ones.
+            let input = self.pending.get(index(first) + 1..);
+            let Some(input) = input.and_then(|input| input.get(..filter.len())) else {
+                break;
+            };
+            output.push(product(input, filter));
+            self.given += 1;
         }
-        Ok(())
+        let next = self.given * self.from / self.to;
+        let spent = usize::try_from(next - self.dropped).unwrap_or(usize::MAX);
+        self.pending.drain(..spent.min(self.pending.len()));
+        self.dropped = next;
+        output
     }
 }
 
-/// The silence before the mirrored beginning with which an output sample is at the time of the first input sample,
-/// and the number of output samples before it. The first output sample is half a filter, less a step and a phase,
-/// before the first inserted sample.
+/// The sum of the products. The compiler multiplies the samples of all lanes at once.
+fn product(input: &[f32], filter: &[f32]) -> f32 {
+    let mut sums = [0.0; LANES];
+    for (input, filter) in input.chunks_exact(LANES).zip(filter.chunks_exact(LANES)) {
+        for ((sum, sample), weight) in sums.iter_mut().zip(input).zip(filter) {
+            *sum += sample * weight;
+        }
+    }
+    sums.iter().sum()
+}
+
+/// A filter for an output sample that is `offset` behind the input sample at the end of the filter's first half. The sum
+/// of its weights is 1.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "small whole numbers, not below zero"
+    reason = "a filter's length is a small whole number, and samples are kept in single precision"
 )]
-fn start(half: f64, ratio: f64, phases: u32, from: u32) -> (usize, usize) {
-    let before = 2.0 * half - 1.0 / ratio - 1.0 / f64::from(phases);
-    let outputs = |silence: u32| (before + f64::from(silence)) * ratio;
-    let aside = |silence: &u32| (outputs(*silence) - outputs(*silence).round()).abs();
-    let exact = (0..from).find(|silence| aside(silence) < 1e-6);
-    let nearest = || (0..from).min_by(|a, b| aside(a).total_cmp(&aside(b)));
-    let silence = exact.or_else(nearest).unwrap_or_default();
-    (silence as usize, outputs(silence).round() as usize)
+fn filter(cutoff: f64, offset: f64) -> Vec<f32> {
+    let lanes = as_f64(LANES as u64);
+    let length = (WIDTH / cutoff / lanes).ceil() * lanes;
+    let weight = |tap: u32| {
+        let distance = f64::from(tap) + 1.0 - length / 2.0 - offset;
+        let (wave, place) = (PI * cutoff * distance, 2.0 * PI * distance / length);
+        let sinc = if wave == 0.0 { 1.0 } else { wave.sin() / wave };
+        sinc * (0.42 + 0.5 * place.cos() + 0.08 * (2.0 * place).cos())
+    };
+    let weights: Vec<f64> = (0..length as u32).map(weight).collect();
+    let sum: f64 = weights.iter().sum();
+    weights.iter().map(|weight| (weight / sum) as f32).collect()
 }
 
-fn failed(error: &dyn std::error::Error) -> ToolError {
-    ToolError::Failed(format!("the audio cannot be resampled: {error}"))
+#[expect(clippy::cast_precision_loss, reason = "small numbers")]
+fn as_f64(number: u64) -> f64 {
+    number as f64
 }
 
 fn gcd(a: u32, b: u32) -> u32 {
@@ -186,13 +159,12 @@ mod tests {
     use super::*;
 
     fn resampled(from: u32, to: u32, input: &[f32], block: usize) -> Vec<f32> {
-        let mut resampler = Resampler::new(from, to, 1).expect("made");
+        let mut resampler = Resampler::new(from, to);
         let mut out = Vec::new();
         for block in input.chunks(block) {
-            let block = Block(vec![block.to_vec()]);
-            out.extend(resampler.push(block).expect("resampled").0.remove(0));
+            out.extend(resampler.push(block));
         }
-        out.extend(resampler.finish().expect("resampled").0.remove(0));
+        out.extend(resampler.finish());
         out
     }
 

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::{
     bundle::{Member, bundle, timed},
-    encoding::{Codec, Container, EVEN, Picture},
-    ffmpeg::{self, Film, Input, Output, url, words},
-    input_uri, opened_video, output_path, output_uri,
+    encoding::{EVEN, Picture, VideoCodec, VideoContainer},
+    ffmpeg::{Film, Input, Output, PROGRAMS, url, words},
+    request::{input_uri, opened_video, output_path, output_uri},
 };
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 
@@ -46,19 +46,23 @@ enum Method {
 
 impl Method {
     /// The container of the segments, and whether the video is copied or encoded.
-    fn how(self, film: &Film) -> Result<(Container, Picture), ToolError> {
+    fn how(self, film: &Film) -> Result<(VideoContainer, Picture), ToolError> {
         match self {
             Self::Exact => {
-                let (codec, filter) = (Codec::H264, EVEN.to_owned());
-                Ok((Container::Mp4, Picture::Encoded { codec, filter }))
+                let (codec, filter) = (VideoCodec::H264, EVEN.to_owned());
+                Ok((VideoContainer::Mp4, Picture::Encoded { codec, filter }))
             }
             Self::Keyframe if film.is_cut => Err(ToolError::argument(
                 "method",
                 "an edit list of the input hides a part, which keyframe would show; use exact",
             )),
             Self::Keyframe => {
-                let fits = Container::Mp4.picture(film, None)? == Picture::Copied;
-                let container = if fits { Container::Mp4 } else { Container::Mkv };
+                let fits = VideoContainer::Mp4.picture(film, None)? == Picture::Copied;
+                let container = if fits {
+                    VideoContainer::Mp4
+                } else {
+                    VideoContainer::Mkv
+                };
                 Ok((container, Picture::Copied))
             }
         }
@@ -131,18 +135,18 @@ pub(super) fn video_segmenter() -> Tool {
             },
         })),
         effect: Effect::Additive,
-        world: World::Programs(ffmpeg::PROGRAMS),
+        world: World::Programs(PROGRAMS),
         call: tool::call(segment),
     }
 }
 
 fn segment(arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
     let path = arguments.output_path.as_deref();
-    let (input, place) = opened_video(&arguments.input_uri, path, run)?;
+    let (input, draft) = opened_video(&arguments.input_uri, path, "zip", run)?;
     let method = arguments.method;
     let seconds = arguments.segment_duration.unwrap_or(DEFAULT);
     let step = ("segment_duration", seconds);
-    let (zip, segments) = bundle(&input, step, &place, run, |workshop| {
+    let (zip, segments) = bundle(&input, step, draft, run, |workshop| {
         let (parts, ending) = cut(&input, method, seconds, workshop)?;
         let named = parts.into_iter().map(|Part { file, start, end }| {
             let name = timed("segment", start, ending);

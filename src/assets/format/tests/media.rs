@@ -11,9 +11,9 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Whether the writer could say how long the whole is: not so into a pipe, or as text.
+    /// Whether the writer says how long the whole is: not so into a pipe, or as text.
     pub(super) fn knows_its_end(&self) -> bool {
-        !self.name.ends_with("piped") && !["jsonl", "text"].contains(&self.name)
+        !self.name.ends_with("piped") && !["jsonl", "mp3 bare", "text"].contains(&self.name)
     }
 }
 

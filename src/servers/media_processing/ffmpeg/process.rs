@@ -1,47 +1,76 @@
-//! Runs a program until it ends, reaches a limit, or the caller cancels. No process remains.
+//! Runs `ffmpeg` or `ffprobe` until it ends, reaches a limit, or the caller cancels. No process remains.
+//!
+//! The programs read the input from their stdin, as `file:/proc/self/fd/0`, so its name cannot be taken for an
+//! option, a protocol or a pattern. They may read only local files, and only with the demuxers of [`opening`].
+//! Playlists are excluded, because they refer to other files.
 
 use std::{
     ffi::OsString,
-    fs::File,
-    io::{self, BufRead, BufReader, Read},
-    os::unix::process::CommandExt,
+    fs::{self, File},
+    io::{self, Read, Seek, SeekFrom},
+    os::unix::{
+        fs::FileExt,
+        process::{CommandExt, ExitStatusExt},
+    },
     path::Path,
-    process::{Child, ChildStderr, ChildStdout, Command, Stdio},
-    sync::mpsc::{self, RecvTimeoutError},
+    process::{Child, Command, ExitStatus},
     thread,
     time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{Limits, size};
 use crate::{
     host,
     servers::{
-        files::read_block,
+        files::open_regular,
         tool::{Run, ToolError},
     },
+    task::Format,
 };
 
+pub(in super::super) const PROGRAMS: &[&str] = &[FFMPEG, FFPROBE];
+pub(super) const FFMPEG: &str = "ffmpeg";
+pub(super) const FFPROBE: &str = "ffprobe";
+
+/// The allowed demuxers besides those of [`Format::media`]: none of their containers refers to other files.
+pub(super) const DEMUXERS: &str = "avi,mpegts,mpeg,flv,asf,mxf,ivf,dv,gif,aac";
+
+/// The name of the input for the programs.
+pub(super) const INPUT: &str = "file:/proc/self/fd/0";
+
 /// The interval at which a running program is checked.
-const HEARTBEAT: Duration = Duration::from_millis(50);
+const HEARTBEAT: Duration = Duration::from_millis(10);
 
 /// The interval at which the size of its output is measured, which may be thousands of files.
 const MEASURED_EVERY: Duration = Duration::from_millis(500);
 
-/// The bytes of stdout, and of the end of stderr, that are kept. Both are read to their ends, so that the pipes
-/// stay open.
-const STDOUT_KEPT: usize = 4 << 20;
-const STDERR_KEPT: usize = 16 << 10;
+/// The bytes of stdout, and of the end of stderr, that are kept.
+const STDOUT_KEPT: u64 = 4 << 20;
+const STDERR_KEPT: u64 = 16 << 10;
 
-/// A longer line of stdout is treated as several lines.
-const LINE: u64 = 64 << 10;
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct Limits {
+    /// The time limit of each program.
+    pub(in super::super) time: Duration,
+    /// The limit of the output in bytes, with the messages of the program.
+    pub(in super::super) bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_hours(6),
+            bytes: 16 << 30,
+        }
+    }
+}
 
 pub(super) struct Program<'a> {
     pub(super) name: &'static str,
     pub(super) arguments: &'a [OsString],
     /// The stdin of the program.
-    pub(super) input: File,
+    pub(super) input: &'a Path,
     /// A file or directory whose size is limited.
     pub(super) output: Option<&'a Path>,
     pub(super) limits: Limits,
@@ -59,158 +88,142 @@ pub(super) struct Ended {
 impl Program<'_> {
     /// Runs the program. `report` receives the seconds of output that ffmpeg reports.
     pub(super) fn run(
-        self,
+        &self,
         run: &Run<'_>,
         report: &mut dyn FnMut(f64),
     ) -> Result<Ended, ToolError> {
         run.check_cancelled()?;
-        let (name, output, limits) = (self.name, self.output, self.limits);
-        let (mut running, stdout, stderr) = self.start()?;
-        let begun = Instant::now();
-        let mut measured = begun;
-        let check_size = || match output {
-            Some(output) if size(output) > limits.bytes => {
-                let most = limits.bytes;
-                Err(ToolError::Failed(format!(
-                    "{name} was terminated: its output is larger than {most} bytes"
-                )))
+        let failed = |error| ToolError::Failed(format!("cannot run {}: {error}", self.name));
+        let (mut stdout, mut stderr) = files().map_err(failed)?;
+        let mut running = self.start(&stdout, &stderr)?;
+        let (begun, mut measured, mut told) = (Instant::now(), Instant::now(), 0);
+        while !running.has_ended() {
+            thread::sleep(HEARTBEAT);
+            run.check_cancelled()?;
+            let longest = self.limits.time;
+            if begun.elapsed() > longest {
+                return Err(self.terminated(&format!("it timed out after {longest:?}")));
             }
-            _ => Ok(()),
-        };
-        let mut check = || {
-            if begun.elapsed() > limits.time {
-                let longest = limits.time;
-                return Err(ToolError::Failed(format!(
-                    "{name} was terminated: it timed out after {longest:?}"
-                )));
+            if let Some(seconds) = progress(&stdout, &mut told) {
+                report(seconds);
             }
-            if measured.elapsed() < MEASURED_EVERY {
-                return Ok(());
+            if measured.elapsed() > MEASURED_EVERY {
+                measured = Instant::now();
+                self.check_size(&stderr)?;
             }
-            measured = Instant::now();
-            check_size()
-        };
-        let (send, lines) = mpsc::channel();
-        thread::scope(|scope| {
-            let tail = scope.spawn(move || tail(stderr));
-            scope.spawn(move || {
-                let mut stdout = BufReader::new(stdout);
-                while let Some(line) = next_line(&mut stdout) {
-                    if send.send(line).is_err() {
-                        break;
-                    }
-                }
-            });
-            let mut text = String::new();
-            while !running.has_ended() {
-                match lines.recv_timeout(HEARTBEAT) {
-                    Ok(line) => take(&line, &mut text, report),
-                    Err(RecvTimeoutError::Timeout) => {}
-                    // The program has closed its stdout and is about to end.
-                    Err(RecvTimeoutError::Disconnected) => thread::sleep(HEARTBEAT / 10),
-                }
-                let checked = run.check_cancelled().and_then(|()| check());
-                if let Err(error) = checked {
-                    // The error is more informative than the exit status.
-                    drop(running);
-                    return Err(error);
-                }
-            }
-            let status = running.end();
-            for line in lines {
-                take(&line, &mut text, report);
-            }
-            check_size()?;
-            let stderr = tail.join().unwrap_or_default();
-            let status = status.map_err(|error| {
-                ToolError::Failed(format!("cannot determine how {name} ended: {error}"))
-            })?;
-            Ok(Ended {
-                succeeded: status.success(),
-                signal: std::os::unix::process::ExitStatusExt::signal(&status),
-                stdout: text,
-                stderr,
-            })
+        }
+        let status = running.end().map_err(failed)?;
+        self.check_size(&stderr)?;
+        stdout.rewind().map_err(failed)?;
+        let end = size(&stderr).saturating_sub(STDERR_KEPT);
+        stderr.seek(SeekFrom::Start(end)).map_err(failed)?;
+        Ok(Ended {
+            succeeded: status.success(),
+            signal: status.signal(),
+            stdout: text(&mut stdout.take(STDOUT_KEPT)).map_err(failed)?,
+            stderr: text(&mut stderr).map_err(failed)?,
         })
     }
 
-    fn start(self) -> Result<(Running, ChildStdout, ChildStderr), ToolError> {
-        let Self {
-            name, arguments, ..
-        } = self;
-        let mut command = Command::new(name);
+    fn start(&self, stdout: &File, stderr: &File) -> Result<Running, ToolError> {
+        let mut command = Command::new(self.name);
+        let not_started = |error: io::Error| {
+            let name = self.name;
+            ToolError::Failed(match error.kind() {
+                io::ErrorKind::NotFound => format!(
+                    "the program {name} is not on the PATH; install FFmpeg (Debian: apt-get install ffmpeg)"
+                ),
+                _ => format!("cannot start the program {name}: {error}"),
+            })
+        };
         command
-            .args(arguments)
+            .args(self.arguments)
             // This variable makes FFmpeg write a log into its working directory.
             .env_remove("FFREPORT")
-            .stdin(self.input)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stdin(open_regular("input_uri", self.input)?)
+            .stdout(stdout.try_clone().map_err(not_started)?)
+            .stderr(stderr.try_clone().map_err(not_started)?)
             .process_group(0);
         host::die_with_us(&mut command);
-        let mut child = command.spawn().map_err(|error| not_started(name, &error))?;
-        let pipes = (child.stdout.take(), child.stderr.take());
-        // If something fails from here on, `Running` ends the program.
-        let running = Running { child };
-        match pipes {
-            (Some(stdout), Some(stderr)) => Ok((running, stdout, stderr)),
-            _ => Err(ToolError::Failed(format!("{name} has no pipes"))),
+        Ok(Running(command.spawn().map_err(not_started)?))
+    }
+
+    fn check_size(&self, stderr: &File) -> Result<(), ToolError> {
+        let output = self.output.map_or(0, size_of_all);
+        let most = self.limits.bytes;
+        if output.saturating_add(size(stderr)) > most {
+            return Err(self.terminated(&format!("its output is larger than {most} bytes")));
         }
+        Ok(())
+    }
+
+    fn terminated(&self, why: &str) -> ToolError {
+        ToolError::Failed(format!("{} was terminated: {why}", self.name))
     }
 }
 
-/// Handles one line of stdout: a progress report (`out_time_us=…`), or a line of the answer.
-fn take(line: &str, text: &mut String, report: &mut dyn FnMut(f64)) {
-    if let Some(time) = line.strip_prefix("out_time_us=") {
-        // ffmpeg writes `N/A` before the first packet.
-        if let Ok(micros) = time.trim().parse::<u32>() {
-            report(f64::from(micros) / 1e6);
-        } else if let Ok(long) = time.trim().parse::<f64>() {
-            report(long / 1e6);
-        }
-        return;
-    }
-    if text.len() + line.len() < STDOUT_KEPT {
-        text.push_str(line);
-        text.push('\n');
+/// Files for stdout and stderr. They have no names.
+fn files() -> io::Result<(File, File)> {
+    Ok((tempfile::tempfile()?, tempfile::tempfile()?))
+}
+
+fn text(stream: &mut impl Read) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn size(file: &File) -> u64 {
+    file.metadata().map_or(0, |about| about.len())
+}
+
+/// The size of a file, or of all files of a directory, in bytes.
+fn size_of_all(path: &Path) -> u64 {
+    let bytes = |path: &Path| path.symlink_metadata().map_or(0, |about| about.len());
+    match fs::read_dir(path) {
+        Ok(entries) => entries.flatten().map(|entry| bytes(&entry.path())).sum(),
+        Err(_) => bytes(path),
     }
 }
 
-/// The next line of a stream without its line feed.
-fn next_line(stream: &mut impl BufRead) -> Option<String> {
-    let mut line = Vec::new();
-    match stream.take(LINE).read_until(b'\n', &mut line) {
-        Ok(0) | Err(_) => None,
-        Ok(_) => Some(String::from_utf8_lossy(&line).trim_end().to_owned()),
-    }
+/// The last progress report (`out_time_us=…`) on stdout behind the byte `told`, in seconds.
+fn progress(stdout: &File, told: &mut u64) -> Option<f64> {
+    let mut block = [0; 4096];
+    let read = stdout.read_at(&mut block, *told).ok()?;
+    let text = String::from_utf8_lossy(block.get(..read)?);
+    let whole = text.rfind('\n')? + 1;
+    *told += whole as u64;
+    // ffmpeg writes `N/A` before the first packet.
+    let reports = text.get(..whole)?.lines().rev();
+    let mut micros =
+        reports.filter_map(|line| line.strip_prefix("out_time_us=")?.parse::<f64>().ok());
+    Some(micros.next()? / 1e6)
 }
 
-fn tail(mut stream: impl Read) -> String {
-    let (mut kept, mut block) = (Vec::new(), [0; 4096]);
-    loop {
-        match read_block(&mut stream, &mut block) {
-            Ok(0) | Err(_) => break,
-            Ok(n) => kept.extend_from_slice(block.get(..n).unwrap_or_default()),
-        }
-        let spent = kept.len().saturating_sub(STDERR_KEPT);
-        kept.drain(..spent);
-    }
-    String::from_utf8_lossy(&kept).into_owned()
+/// These arguments and those by which both programs open the input. FFmpeg finds the demuxers of [`Format::media`] by
+/// the names of the formats.
+pub(super) fn opening(arguments: &str) -> Vec<OsString> {
+    let names = |names: String, format: Format| names + "," + format.name();
+    let demuxers = Format::media().fold(DEMUXERS.to_owned(), names);
+    words(&format!(
+        "{arguments} -hide_banner -v error -protocol_whitelist file -format_whitelist {demuxers} -i {INPUT}"
+    ))
 }
 
-fn not_started(name: &str, error: &io::Error) -> ToolError {
-    ToolError::Failed(match error.kind() {
-        io::ErrorKind::NotFound => format!(
-            "the program {name} is not on the PATH; install FFmpeg (Debian: apt-get install ffmpeg)"
-        ),
-        _ => format!("cannot start the program {name}: {error}"),
-    })
+/// The URL of a local file for FFmpeg. With this prefix, no name has another meaning.
+pub(in super::super) fn url(path: &Path) -> OsString {
+    let mut url = OsString::from("file:");
+    url.push(path);
+    url
+}
+
+/// The arguments of a command line in which no argument contains a space.
+pub(in super::super) fn words(line: &str) -> Vec<OsString> {
+    line.split_ascii_whitespace().map(OsString::from).collect()
 }
 
 /// A running program. Dropping it ends the program and its process group.
-struct Running {
-    child: Child,
-}
+struct Running(Child);
 
 impl Running {
     fn has_ended(&self) -> bool {
@@ -218,21 +231,21 @@ impl Running {
     }
 
     /// Kills the process group and reaps the program. Its output is temporary, so it need not end gracefully.
-    fn end(&mut self) -> io::Result<std::process::ExitStatus> {
+    fn end(&mut self) -> io::Result<ExitStatus> {
         // This fails only if the group is empty.
         let _ = kill_process_group(self.pid(), Signal::KILL);
-        self.child.wait()
+        self.0.wait()
     }
 
     fn pid(&self) -> Pid {
-        Pid::from_child(&self.child)
+        Pid::from_child(&self.0)
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         // After reaping, the id may belong to another process.
-        if let Ok(None) = self.child.try_wait() {
+        if let Ok(None) = self.0.try_wait() {
             let _ = self.end();
         }
     }
@@ -240,30 +253,25 @@ impl Drop for Running {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
-    fn progress_is_told_and_not_kept_and_other_text_is_kept_up_to_a_limit() {
-        let line = "x".repeat(1000);
-        let stdout =
-            format!("frame=1\nout_time_us=2500000\nout_time_us=N/A\n{line}\n").repeat(10_000);
-        let mut stream = stdout.as_bytes();
-        let (mut text, mut reports) = (String::new(), Vec::new());
-        while let Some(line) = next_line(&mut stream) {
-            take(&line, &mut text, &mut |seconds| reports.push(seconds));
+    fn the_last_whole_report_of_progress_is_told_once() {
+        let mut stdout = tempfile::tempfile().expect("a file");
+        let mut told = 0;
+        for (more, expected) in [
+            ("frame=1\nout_time_us=N/A\n", None),
+            (
+                "out_time_us=1500000\nout_time_us=2500000\nout_time",
+                Some(2.5),
+            ),
+            ("_us=3000000\n", Some(3.0)),
+            ("", None),
+        ] {
+            stdout.write_all(more.as_bytes()).expect("written");
+            assert_eq!(progress(&stdout, &mut told), expected, "{more}");
         }
-        assert!(text.starts_with(&format!("frame=1\n{line}\nframe=1\n")));
-        assert!(text.len() <= STDOUT_KEPT && text.len() > STDOUT_KEPT / 2);
-        assert_eq!(reports, vec![2.5; 10_000]);
-    }
-
-    #[test]
-    fn a_stream_without_lines_is_read_in_parts() {
-        let long = vec![b'x'; 100_000];
-        let mut stream = long.as_slice();
-        let parts: Vec<usize> = std::iter::from_fn(|| next_line(&mut stream))
-            .map(|part| part.len())
-            .collect();
-        assert_eq!(parts, [65_536, 34_464]);
     }
 }

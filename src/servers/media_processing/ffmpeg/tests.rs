@@ -1,8 +1,15 @@
 //! What ffmpeg's messages mean.
 
+use std::path::Path;
+
 use serde_json::json;
 
-use super::*;
+use super::{
+    film::Film,
+    process::{DEMUXERS, Ended},
+    reason::{damage, lines, unclear},
+};
+use crate::task::Format;
 
 fn ended(stderr: &str) -> Ended {
     Ended {
@@ -57,21 +64,23 @@ fn the_line_that_tells_most_is_shown() {
 
 #[test]
 fn a_cover_picture_is_no_video() {
-    let film = Film::parse(
-        r#"{"streams": [
-            {"codec_type": "video", "codec_name": "mjpeg", "width": 9, "height": 9, "disposition": {"attached_pic": 1}},
-            {"codec_type": "audio", "codec_name": "mp3"}
-        ], "format": {"duration": "2.5"}}"#,
-    )
-    .expect("readable");
-    assert_eq!((film.video, film.audio), (None, vec!["mp3".to_owned()]));
+    let film = Film::of(&json!({"streams": [
+        {"codec_type": "video", "codec_name": "mjpeg", "width": 9, "height": 9, "disposition": {"attached_pic": 1}},
+        {"codec_type": "audio", "codec_name": "mp3", "sample_rate": "44100", "channels": 2}
+    ], "format": {"format_name": "mov,mp4", "duration": "2.5"}}));
+    let [sound] = &film.audio[..] else {
+        panic!("{film:?}")
+    };
+    assert_eq!((film.video, sound.codec.as_str()), (None, "mp3"));
+    assert_eq!((sound.rate, sound.channels), (44_100, 2));
+    assert_eq!(film.container, "mp4");
     assert_eq!(film.duration, Some(2.5));
 }
 
 #[test]
 fn an_unknown_duration_is_none() {
     for duration in ["N/A", "0.000000", "-1", "inf"] {
-        let json = json!({"streams": [], "format": {"duration": duration}}).to_string();
-        assert_eq!(Film::parse(&json).expect("readable").duration, None);
+        let probed = json!({"streams": [], "format": {"duration": duration}});
+        assert_eq!(Film::of(&probed).duration, None);
     }
 }

@@ -10,8 +10,8 @@ use std::{
 
 use super::*;
 use crate::servers::media_processing::{
-    container::check_whole,
     ffmpeg::{Input, Limits, Output, words},
+    whole::check_whole,
 };
 
 const TOOLS: [(&str, &str, &str); 4] = [
@@ -73,90 +73,6 @@ fn a_film_cut_in_half_is_corrupt_or_incomplete() {
     }
 }
 
-/// ffmpeg leaves out what it cannot read of such a film, and succeeds.
-#[test]
-fn a_stretch_of_matroska_that_is_zeroed_or_missing_is_found() {
-    let scratch = TempDir::new().expect("a directory");
-    for name in ["fox.mkv", "fox.webm"] {
-        let bytes = fs::read(medium(name)).expect("readable");
-        for start in [bytes.len() * 3 / 10, bytes.len() / 2] {
-            let (before, after) = (&bytes[..start], &bytes[start + 600..]);
-            let zeroed = [before, &[0; 600], after].concat();
-            for damaged in [zeroed, [before, after].concat()] {
-                let input = written(&scratch, name, &damaged);
-                for refused in refusals(&input) {
-                    let says = format!("input is corrupt or incomplete: {}: ", input.display());
-                    assert!(refused.starts_with(&says), "{refused}");
-                }
-            }
-        }
-    }
-}
-
-/// The same of Ogg, of MP4 in fragments, and of Matroska with a damaged track or a second recording.
-#[test]
-fn damage_that_the_container_shows_is_found_before_ffmpeg_reads() {
-    let scratch = TempDir::new().expect("a directory");
-    let of = |name, how: &[&str]| {
-        let path = made(&scratch, name, "fox.mp4", how);
-        fs::read(path).expect("readable")
-    };
-    let place = |bytes: &[u8], wanted: &[u8], number: usize| {
-        let found = bytes.windows(wanted.len()).enumerate();
-        let mut found = found.filter_map(|(at, part)| (part == wanted).then_some(at));
-        found.nth(number).expect("there")
-    };
-    let mut page = of(
-        "film.ogg",
-        &[
-            "-c:v",
-            "libtheora",
-            "-c:a",
-            "libopus",
-            "-page_duration",
-            "100000",
-        ],
-    );
-    let last = place(&page, b"OggS", 12);
-    page[last - 1] ^= 1;
-    let fragments = of(
-        "film.mp4",
-        &[
-            "-c:v",
-            "libx264",
-            "-g",
-            "5",
-            "-movflags",
-            "frag_keyframe+empty_moov",
-        ],
-    );
-    let (mut size, mut kind) = (fragments.clone(), fragments);
-    let second = place(&size, b"mdat", 1);
-    size[second - 2] ^= 0x40;
-    let second = place(&kind, b"moof", 1);
-    kind[second + 3] = b'V';
-    let mut codec = fs::read(medium("fox.webm")).expect("readable");
-    let audio = place(&codec, b"\x86\x86A_OPUS", 0);
-    codec[audio] ^= 1;
-    let twice = fs::read(medium("fox.mkv")).expect("readable").repeat(2);
-    for (damaged, says) in [
-        (page, "has a wrong checksum"),
-        (size, "bytes, but only "),
-        (kind, "the box `mooV` at byte "),
-        (codec, "has no codec id"),
-        (twice, "a second recording begins at byte "),
-    ] {
-        let input = written(&scratch, "damaged", &damaged);
-        for refused in refusals(&input) {
-            let begins = format!("input is corrupt or incomplete: {}: ", input.display());
-            assert!(
-                refused.starts_with(&begins) && refused.contains(says),
-                "{refused}, not: {says}"
-            );
-        }
-    }
-}
-
 #[test]
 fn a_check_of_the_container_that_is_cancelled_ends() {
     let run = Run {
@@ -164,9 +80,7 @@ fn a_check_of_the_container_that_is_cancelled_ends() {
         report: &never,
     };
     for name in ["fox.mkv", "fox.ogg", "fox.mp4"] {
-        let path = medium(name);
-        let file = fs::File::open(&path).expect("there");
-        let error = check_whole(file, &path, &run).expect_err(name);
+        let error = check_whole(&medium(name), &run).expect_err(name);
         assert!(matches!(error, ToolError::Cancelled), "{error}");
     }
 }

@@ -24,15 +24,6 @@ const UNFINISHED: &str = ".partial";
 /// The largest number of characters of the input's name in the name of a new file.
 const STEM: usize = 40;
 
-/// The place of a new file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
-    /// This path, which must not exist yet.
-    At(PathBuf),
-    /// A new name in this directory, which begins with `stem`.
-    In { directory: PathBuf, stem: String },
-}
-
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) uri: String,
@@ -46,44 +37,34 @@ pub(super) struct Draft {
     path: PathBuf,
 }
 
-impl Place {
-    /// The place that an `output_path` names. Without one, a new file in the temporary directory, named after the
-    /// input.
-    pub(super) fn of(output_path: Option<&str>, input: &Path) -> Result<Self, ToolError> {
-        Ok(match output_path {
-            Some(path) => {
-                let path = local_path("output_path", path)?;
-                check_unprotected("output_path", &path)?;
-                Self::At(path)
-            }
-            None => Self::In {
-                directory: temporary_directory(),
-                stem: stem(input),
-            },
-        })
-    }
-}
-
 impl Draft {
-    /// Creates a file. If the place does not fix the name, it ends with `.{ending}`.
-    pub(super) fn create(place: &Place, ending: &str) -> Result<Self, ToolError> {
-        let (directory, stem) = match place {
-            Place::At(path) if path.symlink_metadata().is_ok() => {
+    /// Creates a file for the place that `output_path` names, which must be free. Without a name, the place is a new file
+    /// in the temporary directory, named after the input, with this ending.
+    pub(super) fn create(
+        output_path: Option<&str>,
+        input: &Path,
+        ending: &str,
+    ) -> Result<Self, ToolError> {
+        let place = output_path
+            .map(|path| local_path("output_path", path))
+            .transpose()?;
+        if let Some(path) = &place {
+            check_unprotected("output_path", path)?;
+            if path.symlink_metadata().is_ok() {
                 return Err(taken(path));
             }
-            Place::At(path) => (parent(path), "media"),
-            Place::In { directory, stem } => (directory.as_path(), stem.as_str()),
+        }
+        let directory = match &place {
+            Some(path) => parent(path).to_owned(),
+            None => temporary_directory(),
         };
         let file = tempfile::Builder::new()
-            .prefix(&format!(".{stem}-"))
+            .prefix(&format!(".{}-", stem(input)))
             .suffix(&format!(".{ending}{UNFINISHED}"))
             .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(directory)
-            .map_err(ToolError::io("create a file in", directory))?;
-        let path = match place {
-            Place::At(path) => path.clone(),
-            Place::In { .. } => finished(file.path()),
-        };
+            .tempfile_in(&directory)
+            .map_err(ToolError::io("create a file in", &directory))?;
+        let path = place.unwrap_or_else(|| finished(file.path()));
         Ok(Self { file, path })
     }
 
@@ -148,5 +129,71 @@ fn stem(input: &Path) -> String {
         "media".to_owned()
     } else {
         stem
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn names(directory: &TempDir) -> Vec<String> {
+        let entries = fs::read_dir(directory).expect("readable");
+        let name = |entry: io::Result<fs::DirEntry>| entry.expect("an entry").file_name();
+        entries
+            .map(|entry| name(entry).to_string_lossy().into_owned())
+            .collect()
+    }
+
+    fn draft(directory: &TempDir, name: &str) -> Draft {
+        let path = directory.path().join(name);
+        let path = path.to_str().expect("Unicode");
+        Draft::create(Some(path), Path::new("fox.mp4"), "wav").expect("created")
+    }
+
+    #[test]
+    fn a_file_appears_at_its_place_only_when_finished() {
+        let scratch = TempDir::new().expect("a directory");
+        let draft = draft(&scratch, "out.wav");
+        let [name] = names(&scratch).try_into().expect("one file");
+        assert!(name.starts_with(".fox-") && name.ends_with(".wav.partial"));
+        draft.publish().expect("finished");
+        assert_eq!(names(&scratch), ["out.wav"]);
+    }
+
+    #[test]
+    fn an_unfinished_file_leaves_nothing() {
+        let scratch = TempDir::new().expect("a directory");
+        drop(draft(&scratch, "out.wav"));
+        assert!(names(&scratch).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_came_into_being_meanwhile_is_not_overwritten() {
+        let scratch = TempDir::new().expect("a directory");
+        let (path, draft) = (scratch.path().join("out.wav"), draft(&scratch, "out.wav"));
+        fs::write(&path, "theirs").expect("written");
+        let refused = draft.publish().expect_err("taken").to_string();
+        assert!(
+            refused.contains("exists already and is not overwritten"),
+            "{refused}"
+        );
+        assert_eq!(fs::read(&path).expect("readable"), b"theirs");
+        assert_eq!(names(&scratch), ["out.wav"]);
+    }
+
+    #[test]
+    fn a_file_without_a_place_is_named_after_the_input() {
+        let create = || Draft::create(None, Path::new("a/The End.mp4"), "flac").expect("created");
+        let drafts = [create(), create()];
+        assert_ne!(drafts[0].path, drafts[1].path);
+        for draft in drafts {
+            let name = draft.path.file_name().expect("a name").to_string_lossy();
+            assert!(
+                name.starts_with("The End-") && name.ends_with(".flac"),
+                "{name}"
+            );
+        }
     }
 }
