@@ -1,4 +1,5 @@
-//! Programs that a tool starts end with the run that asked for them, however it ends.
+//! FFmpeg: programs that a tool starts end with the run that asked for them, however it ends, and audio needs none where
+//! symphonia decodes it.
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Child};
 
@@ -80,4 +81,31 @@ fn ffmpeg_dies_with_a_run_that_is_killed() {
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         let _ = rustix::process::kill_process(pid, Signal::KILL);
     }
+}
+
+#[test]
+fn only_audio_that_needs_ffmpeg_asks_for_it() {
+    let root = Root::with_catalog(
+        "catalog = 1\n\
+         [server.s]\ncommand = [\"{self}\", \"serve\", \"media-processing\"]\nenv = { PATH = \"/nowhere\" }\n\
+         [capability.AUDIO]\neffects = { idempotent = true }\n\
+         mcp = { server = \"s\", tool = \"audio_extractor\" }\nbind = { input_uri = \"input.uri\" }\n\
+         result = { kind = \"asset\", asset_type = \"audio_track\", format = \"wav\" }\n",
+    );
+    let extract = |name: &str| {
+        let medium = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/media");
+        fs::copy(medium.join(name), root.path.join(name)).unwrap();
+        root.run(&json!({"dispatch": {
+            "task_id": "t1", "action": "", "capability_ids": ["AUDIO"],
+            "input_refs_resolved": [{"ref_id": "store_1", "storage_uri": name, "status": "stored"}],
+        }}))
+    };
+    let made = extract("fox.mp4");
+    assert_eq!(made.exit, 0, "{}", made.envelope);
+    let refused = extract("fox.webm");
+    let told = refused.at("/error/error_message").as_str().unwrap();
+    assert!(
+        told.contains("codec opus") && told.contains("install FFmpeg"),
+        "{told}"
+    );
 }

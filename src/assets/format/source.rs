@@ -79,11 +79,9 @@ impl<'a> Source<'a> {
         if to > self.len {
             return Err(self.ends_within(what));
         }
-        let moved = match i64::try_from(to).ok().zip(i64::try_from(self.at).ok()) {
-            Some((to, at)) => self.reader.seek_relative(to - at),
-            None => self.reader.seek(SeekFrom::Start(to)).map(|_| ()),
-        };
-        moved.map_err(Flaw::Read)?;
+        // Both are lengths of files, which the system keeps as signed numbers.
+        let by = to.cast_signed() - self.at.cast_signed();
+        self.reader.seek_relative(by).map_err(Flaw::Read)?;
         self.at = to;
         Ok(())
     }

@@ -6,9 +6,6 @@ use serde::de::IgnoredAny;
 
 use super::source::{Flaw, Source, broken};
 
-/// The deepest nesting of arrays and objects that is accepted.
-const DEPTH: u32 = 128;
-
 /// Checks for UTF-8 that is not empty. A file with a NUL is not text: a crash leaves such files behind.
 pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     if source.len() == 0 {
@@ -87,8 +84,7 @@ pub(super) fn check_json(source: &mut Source) -> Result<(), Flaw> {
     if source.len() == 0 {
         return broken("it is empty");
     }
-    let reader = &mut BufReader::new(Utf8::new(source));
-    parse(Document::new(reader, None))
+    parse(BufReader::new(Utf8::new(source)))
 }
 
 /// Checks for one document in each line. Empty lines do not count, and there must be at least one document.
@@ -100,7 +96,10 @@ pub(super) fn check_lines(source: &mut Source) -> Result<(), Flaw> {
             None => break,
             Some(b'\n') => reader.consume(1),
             Some(_) => {
-                let line = Document::new(&mut reader, Some(b'\n'));
+                let line = Line {
+                    inner: &mut reader,
+                    has_ended: false,
+                };
                 parse(line).map_err(|error| match error {
                     Flaw::Broken(problem) => Flaw::Broken(format!("line {number}: {problem}")),
                     other => other,
@@ -116,7 +115,7 @@ pub(super) fn check_lines(source: &mut Source) -> Result<(), Flaw> {
     }
 }
 
-fn parse(document: Document<'_, impl BufRead>) -> Result<(), Flaw> {
+fn parse(document: impl Read) -> Result<(), Flaw> {
     match serde_json::from_reader(document) {
         Ok(IgnoredAny) => Ok(()),
         Err(error) if error.is_io() => Err(flaw(error.into())),
@@ -134,71 +133,26 @@ fn skip_spaces(reader: &mut impl BufRead) -> io::Result<Option<u8>> {
     }
 }
 
-/// A reader of one document. It fails if brackets nest too deep: `serde_json` skips a value without recursion,
-/// so its own limit does not apply.
-struct Document<'a, R> {
+/// A reader of one line. Its end is consumed, but not passed on.
+struct Line<'a, R> {
     inner: &'a mut R,
-    /// The byte that ends the document. It is consumed, but not passed on.
-    end: Option<u8>,
-    ended: bool,
-    depth: u32,
-    position: JsonPosition,
+    has_ended: bool,
 }
 
-#[derive(Clone, Copy)]
-enum JsonPosition {
-    Between,
-    InString,
-    AfterBackslash,
-}
-
-impl<'a, R> Document<'a, R> {
-    fn new(inner: &'a mut R, end: Option<u8>) -> Self {
-        Self {
-            inner,
-            end,
-            ended: false,
-            depth: 0,
-            position: JsonPosition::Between,
-        }
-    }
-}
-
-impl<R: BufRead> Read for Document<'_, R> {
+impl<R: BufRead> Read for Line<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.ended {
+        if self.has_ended {
             return Ok(0);
         }
         let block = self.inner.fill_buf()?;
-        self.ended = block.is_empty();
-        let mut read = 0;
-        for (to, &byte) in into.iter_mut().zip(block) {
-            if self.end == Some(byte) {
-                self.ended = true;
-                break;
-            }
-            self.position = match (self.position, byte) {
-                (JsonPosition::Between, b'"') | (JsonPosition::AfterBackslash, _) => {
-                    JsonPosition::InString
-                }
-                (JsonPosition::InString, b'\\') => JsonPosition::AfterBackslash,
-                (JsonPosition::InString, b'"') => JsonPosition::Between,
-                (place, _) => place,
-            };
-            match (self.position, byte) {
-                (JsonPosition::Between, b'[' | b'{') => self.depth += 1,
-                (JsonPosition::Between, b']' | b'}') => self.depth = self.depth.saturating_sub(1),
-                _ => {}
-            }
-            if self.depth > DEPTH {
-                let problem = format!("it nests deeper than {DEPTH} levels");
-                return Err(invalid(problem));
-            }
-            *to = byte;
-            read += 1;
+        let block = block.get(..into.len()).unwrap_or(block);
+        let end = block.iter().position(|byte| *byte == b'\n');
+        let length = end.unwrap_or(block.len());
+        self.has_ended = end.is_some() || length == 0;
+        for (to, byte) in into.iter_mut().zip(block.iter().take(length)) {
+            *to = *byte;
         }
-        let consumed = read + usize::from(self.ended && !block.is_empty());
-        self.inner.consume(consumed);
-        Ok(read)
+        self.inner.consume(length + usize::from(end.is_some()));
+        Ok(length)
     }
 }

@@ -152,3 +152,47 @@ fn boxes(mut content: &[u8], wanted: [u8; 4]) -> impl Iterator<Item = &[u8]> {
     });
     all.filter_map(move |(kind, content)| (kind == wanted).then_some(content))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// The edits of the audio track of a film whose edit lists were changed.
+    fn of_audio(change: impl Fn(&mut [u8])) -> Edits {
+        let film = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/media/fox.mp4");
+        let mut bytes = fs::read(film).expect("readable");
+        let lists: Vec<usize> = (0..bytes.len())
+            .filter(|at| bytes[*at..].starts_with(b"elst"))
+            .collect();
+        for list in lists {
+            change(&mut bytes[list + 4..list + 24]);
+        }
+        let scratch = tempfile::TempDir::new().expect("a directory");
+        let path = scratch.path().join("film.mp4");
+        fs::write(&path, bytes).expect("written");
+        let edits = edits(&path, Some(Format::Mp4)).expect("readable");
+        let audio = edits.into_iter().find(|edits| edits.track == 2);
+        audio.expect("an edit list of the audio")
+    }
+
+    #[test]
+    fn the_part_that_is_played_and_a_hidden_end_are_found() {
+        let whole = of_audio(|_| {});
+        // 2,965 of 1,000 units, of a track that counts 48,000.
+        assert_eq!(whole.part, Some(1024..1024 + 2965 * 48));
+        assert!(!whole.hides_end);
+        let short = of_audio(|list| list[8..12].copy_from_slice(&1000_u32.to_be_bytes()));
+        assert_eq!(short.part, Some(1024..49_024));
+        assert!(short.hides_end);
+        let open = of_audio(|list| list[8..12].fill(0));
+        assert_eq!(open.part, Some(1024..i64::MAX));
+    }
+
+    #[test]
+    fn an_edit_list_that_plays_nothing_has_no_part() {
+        let nothing = of_audio(|list| list[12..16].fill(0xFF));
+        assert!(nothing.part.is_none() && nothing.hides_end);
+    }
+}

@@ -69,25 +69,15 @@ impl Method {
     }
 }
 
-/// A segment in ffmpeg's list.
-#[derive(Debug, Clone, PartialEq)]
-struct Part {
-    file: PathBuf,
-    /// In seconds.
-    start: f64,
-    end: f64,
-}
+/// The file of a segment, and the times at which it starts and ends, in seconds.
+type Segment = (PathBuf, f64, f64);
 
-impl Part {
-    /// Parses a line such as `000001.mp4,1.000000,2.000000`.
-    fn parse(line: &str, directory: &Path) -> Option<Self> {
-        let mut fields = line.split(',');
-        Some(Self {
-            file: directory.join(fields.next()?),
-            start: fields.next()?.trim().parse().ok()?,
-            end: fields.next()?.trim().parse().ok()?,
-        })
-    }
+/// Parses a line of ffmpeg's list, such as `000001.mp4,1.000000,2.000000`.
+fn segment_of(line: &str, directory: &Path) -> Option<Segment> {
+    let mut fields = line.split(',');
+    let file = directory.join(fields.next()?);
+    let mut time = || fields.next()?.trim().parse().ok();
+    Some((file, time()?, time()?))
 }
 
 pub(super) fn video_segmenter() -> Tool {
@@ -148,7 +138,7 @@ fn segment(arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
     let step = ("segment_duration", seconds);
     let (zip, segments) = bundle(&input, step, draft, run, |workshop| {
         let (parts, ending) = cut(&input, method, seconds, workshop)?;
-        let named = parts.into_iter().map(|Part { file, start, end }| {
+        let named = parts.into_iter().map(|(file, start, end)| {
             let name = timed("segment", start, ending);
             let about = json!({"name": name, "start_seconds": start, "end_seconds": end});
             (Member { file, name }, about)
@@ -170,7 +160,7 @@ fn cut(
     method: Method,
     seconds: f64,
     directory: &Path,
-) -> Result<(Vec<Part>, &'static str), ToolError> {
+) -> Result<(Vec<Segment>, &'static str), ToolError> {
     let (container, picture) = method.how(&input.film)?;
     let ending = container.name();
     let mut how = container.tracks(&input.film, &picture);
@@ -196,9 +186,9 @@ fn cut(
         ))
     };
     let text = fs::read_to_string(&list).map_err(|error| failed(error.to_string()))?;
-    let parts: Option<Vec<Part>> = text
+    let parts: Option<Vec<Segment>> = text
         .lines()
-        .map(|line| Part::parse(line, directory))
+        .map(|line| segment_of(line, directory))
         .collect();
     match parts {
         Some(parts) if !parts.is_empty() => Ok((parts, ending)),
@@ -211,10 +201,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_the_list_is_a_part() {
-        let part = Part::parse("000001.mp4,1.000000,2.5", Path::new("/d"));
-        let (file, start, end) = ("/d/000001.mp4".into(), 1.0, 2.5);
-        assert_eq!(part, Some(Part { file, start, end }));
-        assert_eq!(Part::parse("000001.mp4,1.0", Path::new("/d")), None);
+    fn a_line_of_the_list_is_a_segment() {
+        let segment = segment_of("000001.mp4,1.000000,2.5", Path::new("/d"));
+        assert_eq!(segment, Some(("/d/000001.mp4".into(), 1.0, 2.5)));
+        assert_eq!(segment_of("000001.mp4,1.0", Path::new("/d")), None);
     }
 }

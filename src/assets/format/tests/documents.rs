@@ -3,7 +3,7 @@
 use super::{Bench, Format};
 
 #[test]
-fn json_is_one_document_of_utf8_and_not_too_deep() {
+fn json_is_one_document_of_utf8() {
     let bench = Bench::new();
     let deep = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
     for good in [
@@ -12,7 +12,7 @@ fn json_is_one_document_of_utf8_and_not_too_deep() {
         "0",
         "\"ü\"",
         "1e999",
-        &deep(128),
+        &deep(100_000),
     ] {
         assert!(bench.check(good.as_bytes(), Format::Json).is_ok(), "{good}");
     }
@@ -25,8 +25,6 @@ fn json_is_one_document_of_utf8_and_not_too_deep() {
         ("{'a': 1}", "key must be a string"),
         ("NaN", "expected"),
         ("\u{FEFF}{}", "expected"),
-        (&deep(129), "deeper than 128"),
-        (&deep(100_000), "deeper than 128"),
     ] {
         let problem = bench.problem(bad.as_bytes(), Format::Json);
         assert!(problem.contains(says), "{problem}");
