@@ -3,7 +3,6 @@
 //! An asset appears under its final name completely or not at all. Nothing is written outside the store and the
 //! scratch directories, but for what is remembered of object stores. A scratch directory is removed, after SIGKILL by a later run.
 
-mod address;
 mod error;
 pub(crate) mod format;
 mod objects;
@@ -13,7 +12,7 @@ mod regular;
 pub(crate) mod staging;
 pub(crate) mod store;
 
-pub(crate) use address::{CheckedResolver, HostNotFound, Policy, Refused};
+pub(crate) use crate::web::Policy;
 pub(crate) use error::StoreError;
 pub(crate) use objects::{Conditions, Fresh, ObjectError, Objects, Why};
 pub(crate) use reach::{Contact, Look, Reach};

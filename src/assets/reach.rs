@@ -19,14 +19,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use reqwest::{
     Client, Method, Response, StatusCode,
     header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderMap, RANGE},
-    redirect,
 };
 use rustix::fs::{Mode, OFlags};
-use tokio::runtime::Builder;
 use url::Url;
 
 use super::{
-    address::{CheckedResolver, Policy, Refused},
     error::StoreError,
     objects::{ObjectError, Objects, Why, unconfigured},
 };
@@ -35,7 +32,7 @@ use crate::{
         redact_presigned,
         uri::{Location, Uri},
     },
-    web,
+    web::{self, Guard, HostRefused, Policy, Waiting},
 };
 
 /// The result of the check. The texts are for people and contain no secrets.
@@ -54,7 +51,6 @@ const CONNECT: Duration = Duration::from_secs(2);
 /// The timeouts of HEAD and of the GET that may follow.
 const HEAD: Duration = Duration::from_secs(3);
 const GET: Duration = Duration::from_secs(2);
-const REDIRECTS: usize = 5;
 /// The longest time for the check of an object.
 const OBJECT: Duration = Duration::from_secs(10);
 const DRY: &str = "a dry run contacts no host";
@@ -149,20 +145,15 @@ fn local(path: &Utf8Path) -> Reach {
 /// HEAD with 403, and some servers do not support HEAD.
 fn http(url: &Url, policy: Policy) -> Reach {
     let unsure = |error: String| Reach::Unsure(redact_presigned(&error).into_owned());
-    let follow = redirect::Policy::custom(move |to| match policy.admit_address(to.url()) {
-        Err(refused) => to.error(refused),
-        Ok(()) if to.previous().len() > REDIRECTS => to.error("it redirects too often"),
-        Ok(()) => to.follow(),
-    });
+    let (guard, begun) = (Guard::direct(policy), Instant::now());
     // A proxy would resolve names itself, so their addresses could not be checked.
-    let client = web::client()
-        .no_proxy()
-        .redirect(follow)
-        .connect_timeout(CONNECT)
-        .dns_resolver(CheckedResolver(policy));
-    let runtime = Builder::new_current_thread().enable_all().build();
-    match (client.build(), runtime) {
-        (Ok(client), Ok(runtime)) => runtime.block_on(ask(&client, url)),
+    match (
+        guard.client().connect_timeout(CONNECT).build(),
+        Waiting::new(),
+    ) {
+        (Ok(client), Ok(waiting)) => waiting
+            .wait(&|| begun.elapsed() < HEAD + GET, ask(&client, url))
+            .unwrap_or_else(|| unsure("it timed out".to_owned())),
         (Err(error), _) => unsure(web::cause(&error)),
         (_, Err(error)) => unsure(error.to_string()),
     }
@@ -187,7 +178,7 @@ fn judge(answer: Result<Response, reqwest::Error>) -> Reach {
     let response = match answer {
         Ok(response) => response,
         Err(error) => {
-            return match web::within::<Refused>(&error) {
+            return match web::within::<HostRefused>(&error) {
                 Some(refused) => Reach::Gone(refused.to_string()),
                 None => Reach::Unsure(redact_presigned(&web::cause(&error)).into_owned()),
             };

@@ -8,8 +8,6 @@ mod content;
 mod downloader;
 mod integrity_checker;
 mod metadata_extractor;
-mod partial;
-mod proxy;
 #[cfg(test)]
 mod tests;
 mod transfer;

@@ -11,27 +11,16 @@ mod index;
 mod tasks;
 #[cfg(test)]
 mod tests;
-
-use std::path::PathBuf;
+mod workspace;
 
 use super::tool::Tool;
 use crate::host::{self, Clock};
-
-/// The variable that names the database.
-const DATABASE: &str = "ONEACT_DATA_DB";
-
-#[derive(Debug, Clone)]
-struct Place {
-    database: PathBuf,
-    /// The directory below which files are stored.
-    directory: PathBuf,
-    clock: Clock,
-}
+use workspace::{DATABASE, Workspace};
 
 /// The tools of the server, in the order of the catalog (CAP-DAT-001 …, `task_create`).
 pub(super) fn tools(clock: Clock) -> Vec<Tool> {
     let database = host::variable(DATABASE).filter(|path| !path.is_empty());
-    tools_at(&Place {
+    tools_at(&Workspace {
         database: database
             .unwrap_or_else(|| ".oneact/data.db".to_owned())
             .into(),
@@ -40,7 +29,7 @@ pub(super) fn tools(clock: Clock) -> Vec<Tool> {
     })
 }
 
-fn tools_at(place: &Place) -> Vec<Tool> {
+fn tools_at(place: &Workspace) -> Vec<Tool> {
     vec![
         index::result_indexer(place.clone()),
         index::result_searcher(place.clone()),

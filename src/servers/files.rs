@@ -2,23 +2,25 @@
 //! its settings put them.
 
 use std::{
-    fs::{self, File},
-    io::{self, Read},
-    os::unix::fs::MetadataExt,
+    fs::{File, Permissions},
+    io::{self, Read, Seek as _, Write as _},
+    os::unix::fs::{MetadataExt, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
 use camino::Utf8Path;
-use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
+use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
 
 use super::tool::{Run, ToolError};
 use crate::{
+    assets::format::HEAD,
     host::{self, resolved},
     task::{PROTECTED, Uri, UriError, displaces, hexadecimal},
 };
 
-pub(super) const BLOCK: usize = 128 * 1024;
+const BLOCK: usize = 128 * 1024;
 
 /// The path that a `file:` URI names (RFC 8089), or the given path itself.
 pub(super) fn local_path(argument: &'static str, given: &str) -> Result<PathBuf, ToolError> {
@@ -108,43 +110,118 @@ pub(super) struct Measured {
 }
 
 /// Reads to the end in blocks and passes each block to `take`.
+pub(super) fn blocks(
+    reader: &mut dyn Read,
+    path: &Path,
+    run: &Run<'_>,
+    mut take: impl FnMut(&[u8]) -> Result<(), ToolError>,
+) -> Result<(), ToolError> {
+    let mut block = vec![0; BLOCK];
+    loop {
+        run.check_cancelled()?;
+        let read = read_block(reader, &mut block).map_err(ToolError::io("read", path))?;
+        match block.get(..read).unwrap_or_default() {
+            [] => return Ok(()),
+            bytes => take(bytes)?,
+        }
+    }
+}
+
+/// The same, and measures what is read.
 pub(super) fn measure(
     reader: &mut dyn Read,
     path: &Path,
     run: &Run<'_>,
     mut take: impl FnMut(&[u8]) -> Result<(), ToolError>,
 ) -> Result<Measured, ToolError> {
-    let (mut block, mut bytes, mut hash) = (vec![0; BLOCK], 0, Sha256::new());
-    loop {
-        run.check_cancelled()?;
-        let n = read_block(reader, &mut block).map_err(ToolError::io("read", path))?;
-        let read = block.get(..n).unwrap_or_default();
-        if read.is_empty() {
-            break;
-        }
-        hash.update(read);
-        bytes += n as u64;
-        take(read)?;
-    }
+    let (mut bytes, mut hash) = (0, Sha256::new());
+    blocks(reader, path, run, |block| {
+        hash.update(block);
+        bytes += block.len() as u64;
+        take(block)
+    })?;
     Ok(Measured {
         bytes,
         sha256: hexadecimal(&hash.finalize()),
     })
 }
 
-/// Renames a file. Fails if the new name exists. On a file system that can neither rename without replacing nor make
-/// hard links, a file that is made there at that moment is replaced.
-pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Some file systems do not support NOREPLACE. A hard link does not replace a file either.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {
-            match fs::hard_link(from, to) {
-                Ok(()) => fs::remove_file(from),
-                Err(_) if to.symlink_metadata().is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
-                Err(_) => fs::rename(from, to),
-            }
-        }
-        other => Ok(other?),
+/// A new file, which has no final name until it is complete. Dropping it removes it.
+#[derive(Debug)]
+pub(super) struct Draft {
+    file: NamedTempFile,
+    hash: Sha256,
+    bytes: u64,
+    head: Vec<u8>,
+}
+
+/// Whether a [`Draft`] got its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Placed {
+    New,
+    /// The name exists. Nothing was changed.
+    Taken,
+}
+
+impl Draft {
+    pub(super) fn new_in(folder: &Path) -> io::Result<Self> {
+        let file = tempfile::Builder::new()
+            .prefix(".oneact-")
+            .suffix(".part")
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(folder)?;
+        Ok(Self {
+            file,
+            hash: Sha256::new(),
+            bytes: 0,
+            head: Vec::new(),
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The first bytes, at most [`HEAD`].
+    pub(super) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Begins anew.
+    pub(super) fn restart(&mut self) -> io::Result<()> {
+        self.file.as_file_mut().set_len(0)?;
+        self.file.rewind()?;
+        (self.hash, self.bytes) = (Sha256::new(), 0);
+        self.head.clear();
+        Ok(())
+    }
+
+    pub(super) fn append(&mut self, block: &[u8]) -> io::Result<()> {
+        self.file.write_all(block)?;
+        self.hash.update(block);
+        self.bytes += block.len() as u64;
+        let room = HEAD.saturating_sub(self.head.len());
+        self.head.extend(block.iter().take(room));
+        Ok(())
+    }
+
+    /// Makes the bytes durable and gives them their name, unless that exists. `folder` is the one of the name.
+    pub(super) fn place(self, to: &Path, folder: &File) -> io::Result<(Measured, Placed)> {
+        self.file.as_file().sync_all()?;
+        let placed = if host::persist_new(self.file, to)? {
+            // From here on the file is there, even if its folder cannot be synced.
+            let _ = folder.sync_all();
+            Placed::New
+        } else {
+            Placed::Taken
+        };
+        let sha256 = hexadecimal(&self.hash.finalize());
+        let bytes = self.bytes;
+        Ok((Measured { bytes, sha256 }, placed))
     }
 }
 
@@ -294,20 +371,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let pipe = folder.path().join("pipe");
         let (kind, mode) = (rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR);
-        rustix::fs::mknodat(CWD, &pipe, kind, mode, 0).expect("made");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).expect("made");
         let mut opened = open(&pipe).expect("opened");
         assert_eq!(head(&mut opened, 10).expect("read"), b"");
-    }
-
-    #[test]
-    fn a_rename_replaces_nothing() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
-        fs::write(&from, "new").expect("written");
-        fs::write(&to, "old").expect("written");
-        let error = rename_new(&from, &to).expect_err("taken");
-        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(fs::read(&to).expect("readable"), b"old");
     }
 
     /// A root with a state directory, a scratch directory in it, and a ledger elsewhere.

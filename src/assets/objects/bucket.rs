@@ -3,15 +3,8 @@
 
 use std::{
     future::Future,
-    pin::pin,
     time::{Duration, Instant},
 };
-
-use object_store::{
-    Attribute, Error, GetOptions, GetRange, GetResult, ObjectStoreExt as _, PutMode, PutOptions,
-    PutPayload, path::Path,
-};
-use tokio::{runtime, time::timeout};
 
 use super::{
     access::{Access, Client},
@@ -22,10 +15,12 @@ use crate::{
     assets::print::GoOn,
     catalog::Storage,
     task::{ObjectPrint, Service},
+    web::Waiting,
 };
-
-/// How often it is asked whether the run may go on.
-const TICK: Duration = Duration::from_millis(50);
+use object_store::{
+    Attribute, Error, GetOptions, GetRange, GetResult, ObjectStoreExt as _, PutMode, PutOptions,
+    PutPayload, path::Path,
+};
 
 #[derive(Debug)]
 pub(super) struct Bucket {
@@ -33,7 +28,7 @@ pub(super) struct Bucket {
     pub(super) name: String,
     pub(super) access: Access,
     pub(super) client: Client,
-    runtime: runtime::Runtime,
+    waiting: Waiting,
 }
 
 /// The longest time to tidy up one thing.
@@ -88,7 +83,7 @@ impl Bucket {
             Why::Refused(format!("the settings of the store cannot be used: {error}"))
         };
         let client = access
-            .client(service, name, &Purpose::Small)
+            .client(service, name, &Purpose::Early)
             .map_err(|error| unusable(&error))?;
         Self::with(service, name, access, client).map(Some)
     }
@@ -99,26 +94,19 @@ impl Bucket {
         access: Access,
         client: Client,
     ) -> Result<Self, Why> {
-        let runtime = runtime::Builder::new_current_thread().enable_all().build();
         Ok(Self {
             service,
             name: name.to_owned(),
             access,
             client,
-            runtime: runtime.map_err(|error| Why::Unreachable(error.to_string()))?,
+            waiting: Waiting::new().map_err(|error| Why::Unreachable(error.to_string()))?,
         })
     }
 
     /// A client for another purpose.
     pub(super) fn client(&self, purpose: &Purpose) -> Result<Client, Ended> {
-        match &self.client {
-            #[cfg(test)]
-            Client::Memory(_) => Ok(self.client.clone()),
-            _ => self
-                .access
-                .client(self.service, &self.name, purpose)
-                .map_err(Ended::Error),
-        }
+        let client = self.access.client(self.service, &self.name, purpose);
+        client.map_err(Ended::Error)
     }
 
     /// Waits for the end of a request.
@@ -127,15 +115,10 @@ impl Bucket {
         go_on: GoOn<'_>,
         request: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Ended> {
-        self.runtime.block_on(async {
-            let mut request = pin!(request);
-            while go_on() {
-                if let Ok(ended) = timeout(TICK, &mut request).await {
-                    return ended.map_err(Ended::Error);
-                }
-            }
-            Err(Ended::Stopped)
-        })
+        match self.waiting.wait(go_on, request) {
+            Some(ended) => ended.map_err(Ended::Error),
+            None => Err(Ended::Stopped),
+        }
     }
 
     /// Waits for the end of a request that tidies up, also if the run must stop, but not for long.
@@ -155,7 +138,7 @@ impl Bucket {
 
     /// What the store says of an object, and whose it is.
     pub(super) fn find(&self, client: &Client, path: &Path, go_on: GoOn<'_>) -> Result<Found, Why> {
-        let ask = |options| self.wait(go_on, client.store().get_opts(path, options));
+        let ask = |options| self.wait(go_on, client.store.get_opts(path, options));
         let head = GetOptions {
             head: true,
             ..GetOptions::default()
@@ -207,7 +190,7 @@ impl Bucket {
     /// Whether the server honours conditions: it must not make the same object twice. The object is removed, also if the
     /// run must stop.
     pub(super) fn probe(&self, path: &Path, go_on: GoOn<'_>) -> Result<Conditions, Why> {
-        let store = self.client.store();
+        let store = &self.client.store;
         let create = || {
             let options = PutOptions::from(PutMode::Create);
             self.wait(

@@ -1,27 +1,35 @@
 //! The downloaders, which are one implementation under several names (R-000-127), and `upload_registrar`
 //! (CAP-ACQ-005).
 
-use std::path::PathBuf;
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
     content::{formats, sniffed_type},
-    partial::{Finished, Part},
-    transfer::{MAX_BYTES, Transfer, Transferred},
+    transfer::{Transfer, Transferred},
     url_validator::Source,
     web::Web,
 };
 use crate::servers::{
-    files::{absolute, check_unprotected, file_uri, local_path, temporary_directory},
+    files::{
+        Draft, Measured, Placed, absolute, check_unprotected, file_uri, local_path, parent,
+        temporary_directory,
+    },
     tool::{self, Effect, Run, Tool, ToolError, World, object, record, sha256},
 };
 
+/// The largest file that is fetched: 16 GiB.
+const MAX_BYTES: u64 = 16 << 30;
+
 const DESCRIPTION: &str = "Download an http(s) or file URL into a new file. The file appears under its final name \
     only when it is complete (its length is checked, and it is synced). An existing file is never overwritten. A \
-    dropped connection is resumed. With `output_path`, the next call resumes a failed download. The limits are 16 GiB, \
-    5 redirects, 10 s to connect, and 30 s without data. Loopback and private addresses are refused unless the \
+    dropped connection is resumed within the call. The limits are 16 GiB, 5 redirects, 10 s to connect, and 30 s \
+    without data. Loopback and private addresses are refused unless the \
     server's entry says allow_private = true; link-local addresses are always refused. The variables HTTPS_PROXY, \
     HTTP_PROXY and NO_PROXY can name proxies.";
 
@@ -145,20 +153,26 @@ fn target(text: &str) -> Result<PathBuf, ToolError> {
 
 pub(super) fn download(order: &Order, web: &Web, run: &Run<'_>) -> Result<Value, ToolError> {
     let (file, transferred) = fill(order, run, |transfer| match &order.source {
-        Source::Web(url) => web.until_cancelled(run, || transfer.fetch(url, web)),
+        Source::Web(url) => transfer.fetch(url, web),
         Source::Local(path) => transfer.copy(path, order.source.presentable()),
     })?;
-    let content_type = transferred
-        .content_type
-        .unwrap_or_else(|| content_type(&file));
+    let stated = transferred.content_type;
     Ok(json!({
-        "output_uri": file_uri(&file.path),
-        "bytes": file.bytes,
-        "content_type": content_type,
-        "sha256": file.sha256,
+        "output_uri": file.uri,
+        "bytes": file.measured.bytes,
+        "content_type": stated.unwrap_or_else(|| file.sniffed.to_owned()),
+        "sha256": file.measured.sha256,
         "url": transferred.url,
         "resumed": transferred.resumed,
     }))
+}
+
+/// A file under its final name.
+struct Stored {
+    uri: String,
+    measured: Measured,
+    /// The media type of the first bytes.
+    sniffed: &'static str,
 }
 
 #[derive(Deserialize)]
@@ -179,62 +193,76 @@ fn register(upload: &Upload, run: &Run<'_>) -> Result<Value, ToolError> {
         transfer.copy(&path, order.source.presentable())
     })?;
     Ok(json!({
-        "output_uri": file_uri(&file.path),
-        "bytes": file.bytes,
-        "sha256": file.sha256,
-        "content_type": content_type(&file),
+        "output_uri": file.uri,
+        "bytes": file.measured.bytes,
+        "sha256": file.measured.sha256,
+        "content_type": file.sniffed,
         "original_name": order.source.file_name().unwrap_or_default(),
     }))
 }
 
-/// Fills the file by `transfer`. After a failure, a later call may resume the download.
+/// Fills a new file by `transfer`.
 fn fill(
     order: &Order,
     run: &Run<'_>,
     transfer: impl FnOnce(Transfer<'_>) -> Result<Transferred, ToolError>,
-) -> Result<(Finished, Transferred), ToolError> {
-    let target = match &order.target {
-        Some(target) => target.clone(),
-        None => reserve(order)?,
+) -> Result<(Stored, Transferred), ToolError> {
+    let folder = match &order.target {
+        Some(target) if target.symlink_metadata().is_ok() => return Err(taken(target)),
+        Some(target) => parent(target).to_owned(),
+        None => temporary_directory(),
     };
-    let mut part = Part::open(&target, order.source.identity().as_deref())?;
-    match transfer(Transfer::new(&mut part, order.format, order.max_bytes, run)) {
-        Ok(transferred) => Ok((part.publish()?, transferred)),
-        Err(error) => {
-            if order.target.is_none() {
-                // No later call can know the name of the file.
-                part.condemn();
-            }
-            part.abandon();
-            Err(error)
-        }
+    let failed = |operation, path| ToolError::io(operation, path);
+    let opened = File::open(&folder).map_err(failed("open", &folder))?;
+    let mut draft = Draft::new_in(&folder).map_err(failed("create a file in", &folder))?;
+    let transferred = transfer(Transfer::new(
+        &mut draft,
+        order.format,
+        order.max_bytes,
+        run,
+    ))?;
+    let path = match &order.target {
+        Some(target) => target.clone(),
+        None => new_name(order, draft.path())?,
+    };
+    let sniffed = sniffed_type(draft.head()).unwrap_or("application/octet-stream");
+    match draft
+        .place(&path, &opened)
+        .map_err(failed("create", &path))?
+    {
+        (_, Placed::Taken) => Err(taken(&path)),
+        (measured, Placed::New) => Ok((
+            Stored {
+                uri: file_uri(&path),
+                measured,
+                sniffed,
+            },
+            transferred,
+        )),
     }
 }
 
-/// The media type of the first bytes.
-fn content_type(file: &Finished) -> String {
-    let sniffed = sniffed_type(&file.head).unwrap_or("application/octet-stream");
-    sniffed.to_owned()
+fn taken(target: &Path) -> ToolError {
+    let problem = format!(
+        "{} exists already and is not overwritten: name another, or remove it",
+        target.display()
+    );
+    ToolError::argument("output_path", problem)
 }
 
-/// Reserves a new name in the temporary directory.
-fn reserve(order: &Order) -> Result<PathBuf, ToolError> {
-    let folder = temporary_directory();
+/// The name that a draft in the temporary directory gets: its own without the dot, with the ending of the content.
+fn new_name(order: &Order, draft: &Path) -> Result<PathBuf, ToolError> {
     let ending = match order.format {
-        Some(format) => format!(".{format}"),
-        None => order
-            .source
-            .file_name()
-            .and_then(|name| ending(&name))
-            .unwrap_or_default(),
+        Some(format) => Some(format!(".{format}")),
+        None => order.source.file_name().and_then(|name| ending(&name)),
     };
-    let made = tempfile::Builder::new()
-        .prefix("oneact-")
-        .suffix(&format!("{ending}.part"))
-        .tempfile_in(&folder)
-        .and_then(|file| Ok(file.keep()?.1))
-        .and_then(|part| std::path::absolute(part.with_extension("")));
-    made.map_err(ToolError::io("create a file in", &folder))
+    let stem = draft.file_stem().unwrap_or_default().to_string_lossy();
+    let name = format!(
+        "{}{}",
+        stem.trim_start_matches('.'),
+        ending.unwrap_or_default()
+    );
+    absolute("output_path", &draft.with_file_name(name))
 }
 
 /// The ending of a file name with its dot, if it consists of at most 8 letters and digits.

@@ -2,7 +2,6 @@
 
 mod breaking;
 mod downloads;
-mod parts;
 mod proxies;
 mod refusals;
 mod resuming;
@@ -25,13 +24,13 @@ use url::Url;
 
 use super::{
     downloader::{Order, download},
-    proxy::Proxies,
     tools,
     web::{Patience, Web},
 };
 use crate::{
     assets::Policy,
     servers::tool::{Effect, Run, ToolError},
+    web::Guard,
 };
 
 /// 700 kB that begin like an MP4 file.
@@ -45,22 +44,26 @@ fn web() -> Web {
     web_under(Policy::PrivateToo)
 }
 
+fn web_with(policy: Policy, patience: Patience) -> Web {
+    let guard = Guard::direct(policy);
+    Web::new(guard.client(), guard, patience).unwrap()
+}
+
 /// Waits for a silent server longer than any test runs.
 fn patient() -> Web {
     let patience = Patience {
         idle: Duration::from_hours(1),
         ..Patience::default()
     };
-    Web::new(Policy::PrivateToo, patience, Proxies::default()).unwrap()
+    web_with(Policy::PrivateToo, patience)
 }
 
 fn web_under(policy: Policy) -> Web {
     let patience = Patience {
-        connect: Duration::from_secs(10),
-        idle: Duration::from_secs(30),
         pause: Duration::from_millis(1),
+        ..Patience::default()
     };
-    Web::new(policy, patience, Proxies::default()).unwrap()
+    web_with(policy, patience)
 }
 
 /// Gives up on a silent server at once.
@@ -70,7 +73,7 @@ fn hasty() -> Web {
         idle: Duration::from_millis(200),
         ..Patience::default()
     };
-    Web::new(Policy::PrivateToo, patience, Proxies::default()).unwrap()
+    web_with(Policy::PrivateToo, patience)
 }
 
 fn order(url: &str, target: Option<&Path>) -> Order {

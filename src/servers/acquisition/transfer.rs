@@ -1,30 +1,21 @@
-//! Moving the bytes of a source into a [`Part`]: in blocks, counted, continued after a drop.
+//! Moving the bytes of a source into a [`Draft`]: in blocks, counted, continued after a drop.
 
-use std::{
-    io::{self, Read},
-    path::Path,
-};
+use std::{io, path::Path};
 
-use jiff::{SignedDuration, Timestamp, fmt::rfc2822::DateTimeParser};
-use reqwest::{StatusCode, Version, header};
+use reqwest::{Response, StatusCode, header};
 use url::Url;
 
 use super::{
     content::{HEAD, check_format},
-    partial::{Origin, Part},
-    url_validator::{identity, secret_identity},
-    web::{Answer, Ask, Stop, Web},
+    web::{Ask, Stop, Web, failure, header},
 };
 use crate::{
     servers::{
-        files::{BLOCK, open, read_block},
+        files::{Draft, blocks, open},
         tool::{Run, ToolError},
     },
-    task::presentable,
+    task::{presentable, unsigned},
 };
-
-/// The largest file that is fetched: 16 GiB.
-pub(super) const MAX_BYTES: u64 = 16 << 30;
 
 /// How often a dropped connection is taken up again within one call.
 const MAX_RESUMPTIONS: u32 = 5;
@@ -36,66 +27,76 @@ pub(super) struct Transferred {
     pub(super) content_type: Option<String>,
     /// Where the bytes came from in the end, as it may be shown.
     pub(super) url: String,
-    /// Whether bytes of an earlier connection, of this call or another, were kept.
+    /// Whether bytes of an earlier connection were kept.
     pub(super) resumed: bool,
 }
 
+/// What the bytes are the beginning of.
+#[derive(Debug)]
+struct Beginning {
+    /// The URL after all redirects, without its signature.
+    url: String,
+    /// None if the content cannot be told from a changed one, so that nothing is continued.
+    etag: Option<String>,
+    length: Option<u64>,
+}
+
 pub(super) struct Transfer<'a> {
-    part: &'a mut Part,
+    draft: &'a mut Draft,
     format: Option<&'static str>,
     max_bytes: u64,
     run: &'a Run<'a>,
+    beginning: Option<Beginning>,
     resumed: bool,
-    /// The secret identity of the URL, after all redirects, from which this call has fetched the start of the file.
-    begun_from: Option<String>,
     /// The most that was reported: progress never goes back, a restarted transfer does.
     reported: u64,
 }
 
 impl<'a> Transfer<'a> {
     pub(super) fn new(
-        part: &'a mut Part,
+        draft: &'a mut Draft,
         format: Option<&'static str>,
         max_bytes: u64,
         run: &'a Run<'a>,
     ) -> Self {
         Self {
-            part,
+            draft,
             format,
             max_bytes,
             run,
+            beginning: None,
             resumed: false,
-            begun_from: None,
             reported: 0,
         }
     }
 
-    /// Fetches `url`, continuing what the part holds, and taking up a dropped connection again.
+    /// Fetches `url`, taking up a dropped connection again.
     pub(super) fn fetch(mut self, url: &Url, web: &Web) -> Result<Transferred, ToolError> {
         let mut why = String::new();
         for attempt in 0..=MAX_RESUMPTIONS {
             if attempt > 0 {
                 web.pause(attempt, self.run)?;
             }
-            match self.attempt(url, web, attempt) {
+            match self.attempt(url, web) {
                 Ok(answer) => {
                     return Ok(Transferred {
-                        content_type: answer.header(header::CONTENT_TYPE).map(str::to_owned),
-                        url: presentable(&answer.url),
+                        content_type: header(&answer, header::CONTENT_TYPE).map(str::to_owned),
+                        url: presentable(answer.url()),
                         resumed: self.resumed,
                     });
                 }
-                Err(Stop::Lost(reason)) => why = reason,
-                Err(Stop::Final(error)) => return Err(error),
+                // A server that answered once may be coming back.
+                Err(Stop::Lost(reason)) if self.beginning.is_some() || attempt > 0 => why = reason,
+                Err(stop) => return Err(stop.into()),
             }
         }
-        let length = self.part.origin().and_then(|origin| origin.length);
+        let length = self.beginning.and_then(|beginning| beginning.length);
         let length = length.map(|length| length.to_string());
         // The words "corrupt" and "incomplete" would say that the input is bad (docs/catalog.md).
         Err(ToolError::Failed(format!(
             "the download of {} broke off after {} of {} bytes and {MAX_RESUMPTIONS} resumptions ({why}); retrying may help",
             presentable(url),
-            self.part.bytes(),
+            self.draft.bytes(),
             length.as_deref().unwrap_or("an unknown number of"),
         )))
     }
@@ -109,15 +110,10 @@ impl<'a> Transfer<'a> {
         }
         let mut file = open(path).map_err(failed)?;
         let length = Some(about.len());
-        self.part.begin(Origin {
-            url: None,
-            etag: None,
-            last_modified: None,
-            length,
-        })?;
         self.refuse_too_large(length)?;
-        let poured = self.pour(&mut file, length, &mut |error| failed(error).into());
-        poured.map_err(|stop| match stop {
+        let run = self.run;
+        blocks(&mut file, path, run, |block| self.take(block, length))?;
+        self.end(length).map_err(|stop| match stop {
             Stop::Lost(why) => failed(io::Error::other(format!("the copy is incomplete: {why}"))),
             Stop::Final(error) => error,
         })?;
@@ -128,151 +124,122 @@ impl<'a> Transfer<'a> {
         })
     }
 
-    fn attempt(&mut self, url: &Url, web: &Web, attempt: u32) -> Result<Answer, Stop> {
-        let ask = match self.part.resumable() {
-            Some((from, validator)) => Ask::Rest {
-                from,
-                validator: validator.to_owned(),
-            },
-            None => Ask::Whole,
+    fn attempt(&mut self, url: &Url, web: &Web) -> Result<Response, Stop> {
+        let etag = self
+            .beginning
+            .as_ref()
+            .and_then(|beginning| beginning.etag.clone());
+        let ask = match (self.draft.bytes(), etag) {
+            (from @ 1.., Some(etag)) => Ask::Rest { from, etag },
+            _ => Ask::Whole,
         };
-        let mut answer = match web.ask(url, &ask) {
-            // A server that answered once may be coming back.
-            Err(Stop::Lost(why)) if attempt == 0 => return Err(ToolError::Failed(why).into()),
-            other => other?,
-        };
-        if answer.status().is_success() {
-            refuse_encoded(&answer)?;
-        }
+        let mut answer = web.ask(url, &ask, self.run)?;
         let length = match (answer.status(), &ask) {
             (StatusCode::OK, _) => {
-                self.resumed = false;
-                self.begun_from = Some(secret_identity(&answer.url));
-                let origin = Origin {
-                    url: identity(&answer.url),
-                    etag: answer.header(header::ETAG).map(str::to_owned),
-                    last_modified: strong_date(&answer).map(str::to_owned),
-                    length: answer.content_length(),
-                };
-                self.part.begin(origin)?;
+                refuse_encoded(&answer)?;
+                self.begin(&answer)?;
                 answer.content_length()
             }
-            (StatusCode::PARTIAL_CONTENT, Ask::Rest { from, .. }) => {
-                let total = self.continuation(&answer, *from)?;
+            (StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE, Ask::Rest { .. }) => {
+                refuse_encoded(&answer)?;
+                let Some(length) = self.continued(&answer) else {
+                    self.restart()?;
+                    let why = "the server continued the content otherwise than it began";
+                    return Err(Stop::Lost(why.to_owned()));
+                };
                 self.resumed = true;
-                self.part.resume(self.run)?;
-                Some(total)
+                Some(length)
             }
-            (StatusCode::RANGE_NOT_SATISFIABLE, Ask::Rest { .. }) => {
-                self.part.condemn();
-                return Err(Stop::Lost("the server has no such range".to_owned()));
-            }
-            _ => return Err(answer.failure()),
+            _ => return Err(failure(&answer)),
         };
         self.refuse_too_large(length)?;
-        let from = answer.url.clone();
-        let on_error = &mut |error| web.read_error(&from, error);
-        self.pour(&mut answer.reader(web), length, on_error)?;
+        while let Some(bytes) = web.more(&mut answer, self.run)? {
+            self.take(&bytes, length)?;
+        }
+        self.end(length)?;
         Ok(answer)
     }
 
-    /// The whole length, from a 206 that continues exactly what the part holds. A server that
-    /// ignores `If-Range` still names what it sends.
-    fn continuation(&mut self, answer: &Answer, from: u64) -> Result<u64, Stop> {
-        let continued = continued_length(self.part.origin(), answer, from);
-        // A redirect may lead to another file by now, whose validator may be equal.
-        let as_noted = || {
-            let url = self.part.origin().and_then(|origin| origin.url.as_ref());
-            url.is_some() && url == identity(&answer.url).as_ref()
-        };
-        let begun_from = self.begun_from.as_ref();
-        let is_same_url =
-            begun_from.map_or_else(as_noted, |url| *url == secret_identity(&answer.url));
-        match continued {
-            Some(length) if is_same_url => Ok(length),
-            continued => {
-                self.part.condemn();
-                let why = match continued {
-                    Some(_) => "a redirect led to another URL than before",
-                    None => "the server sent another range or content than was asked for",
-                };
-                Err(Stop::Lost(why.to_owned()))
-            }
-        }
+    fn begin(&mut self, answer: &Response) -> Result<(), ToolError> {
+        self.restart()?;
+        // `If-Range` needs a strong one (RFC 9110, 13.1.5).
+        let etag = header(answer, header::ETAG).filter(|etag| etag.starts_with('"'));
+        self.beginning = Some(Beginning {
+            url: unsigned(answer.url().as_str()).into_owned(),
+            etag: etag.map(str::to_owned),
+            length: answer.content_length(),
+        });
+        Ok(())
     }
 
-    /// Moves blocks until the reader ends, and holds it to `length` bytes in all.
-    fn pour(
-        &mut self,
-        reader: &mut dyn Read,
-        length: Option<u64>,
-        on_error: &mut dyn FnMut(io::Error) -> Stop,
-    ) -> Result<(), Stop> {
-        let mut block = vec![0; BLOCK];
-        loop {
-            self.run.check_cancelled()?;
-            let n = read_block(reader, &mut block).map_err(&mut *on_error)?;
-            if n == 0 {
-                break;
-            }
-            let before = self.part.bytes();
-            self.part.append(block.get(..n).unwrap_or_default())?;
-            let bytes = self.part.bytes();
-            self.refuse_longer(length)?;
-            self.refuse_too_large(Some(bytes))?;
-            if before < HEAD as u64 && bytes >= HEAD as u64 {
-                self.check_format()?;
-            }
-            self.report(bytes, length);
+    /// Drops what there is. The next attempt asks for the whole content.
+    fn restart(&mut self) -> Result<(), ToolError> {
+        self.resumed = false;
+        let path = self.draft.path().to_owned();
+        self.draft.restart().map_err(ToolError::io("empty", &path))
+    }
+
+    /// The whole length, if the answer continues exactly what there is. A server that ignores `If-Range` still names what
+    /// it sends, and a redirect may lead to another file by now. An answer that does not tell a length may be a part of the
+    /// rest.
+    fn continued(&self, answer: &Response) -> Option<u64> {
+        let begun = self.beginning.as_ref()?;
+        let (first, total) = content_range(header(answer, header::CONTENT_RANGE)?)?;
+        let length = total.or(begun.length)?;
+        let etag = header(answer, header::ETAG);
+        let is_same = first == self.draft.bytes()
+            && begun.length.is_none_or(|known| known == length)
+            && (etag.is_none() || etag == begun.etag.as_deref())
+            && unsigned(answer.url().as_str()) == begun.url;
+        is_same.then_some(length)
+    }
+
+    /// Takes the next bytes, of `length` in all.
+    fn take(&mut self, bytes: &[u8], length: Option<u64>) -> Result<(), ToolError> {
+        let before = self.draft.bytes();
+        let appended = self.draft.append(bytes);
+        appended.map_err(ToolError::io("write", self.draft.path()))?;
+        let now = self.draft.bytes();
+        refuse_longer(now, length)?;
+        self.refuse_too_large(Some(now))?;
+        if (before..now).contains(&(HEAD as u64 - 1)) {
+            self.check_format()?;
         }
-        // A cancelled connection ends like an answer that states no length.
-        self.run.check_cancelled()?;
+        self.report(now, length);
+        Ok(())
+    }
+
+    /// Checks the whole.
+    fn end(&mut self, length: Option<u64>) -> Result<(), Stop> {
+        let bytes = self.draft.bytes();
         // An earlier connection may have sent more than this one announces.
-        self.refuse_longer(length)?;
+        refuse_longer(bytes, length)?;
         match length {
-            Some(length) if self.part.bytes() < length => Err(Stop::Lost(format!(
-                "the data ended after {} of {length} bytes",
-                self.part.bytes()
+            Some(length) if bytes < length => Err(Stop::Lost(format!(
+                "the data ended after {bytes} of {length} bytes"
             ))),
-            _ if self.part.bytes() == 0 => {
-                Err(ToolError::Corrupt("the source is empty".to_owned()).into())
-            }
+            _ if bytes == 0 => Err(ToolError::Corrupt("the source is empty".to_owned()).into()),
             _ => Ok(self.check_format()?),
         }
     }
 
-    fn check_format(&mut self) -> Result<(), ToolError> {
+    fn check_format(&self) -> Result<(), ToolError> {
         let Some(format) = self.format else {
             return Ok(());
         };
-        check_format(format, self.part.head()).map_err(|found| {
-            self.part.condemn();
+        check_format(format, self.draft.head()).map_err(|found| {
             ToolError::Corrupt(format!(
                 "the content is {found}, not {format} as `format` asks"
             ))
         })
     }
 
-    fn refuse_longer(&mut self, length: Option<u64>) -> Result<(), ToolError> {
-        match length {
-            Some(length) if self.part.bytes() > length => {
-                self.part.condemn();
-                let text = format!("more bytes came than the {length} that were announced");
-                Err(ToolError::Corrupt(text))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn refuse_too_large(&mut self, bytes: Option<u64>) -> Result<(), ToolError> {
+    fn refuse_too_large(&self, bytes: Option<u64>) -> Result<(), ToolError> {
         let max = self.max_bytes;
         match bytes {
-            Some(bytes) if bytes > max => {
-                self.part.condemn();
-                Err(ToolError::Failed(format!(
-                    "the source is too large: {bytes} bytes or more, at most {max} are fetched"
-                )))
-            }
+            Some(bytes) if bytes > max => Err(ToolError::Failed(format!(
+                "the source is too large: {bytes} bytes or more, at most {max} are fetched"
+            ))),
             _ => Ok(()),
         }
     }
@@ -283,67 +250,40 @@ impl<'a> Transfer<'a> {
         let step = length.map_or(4 << 20, |length| (length / 100).max(256 << 10));
         if bytes >= self.reported + step || (Some(bytes) == length && bytes > self.reported) {
             self.reported = bytes;
-            self.run.progress(
-                bytes as f64,
-                length.map(|length| length as f64),
-                "bytes moved",
-            );
+            let total = length.map(|length| length as f64);
+            self.run.progress(bytes as f64, total, "bytes moved");
         }
     }
 }
 
-/// The `Last-Modified` of an answer, if it is a strong validator (RFC 9110, 8.8.2.2): the content may change once more
-/// within the second that it names, so the `Date` must be later, by a minute as clocks differ.
-fn strong_date(answer: &Answer) -> Option<&str> {
-    let modified = answer.header(header::LAST_MODIFIED)?;
-    let read = |date| -> Option<Timestamp> { DateTimeParser::new().parse_timestamp(date).ok() };
-    let age = read(answer.header(header::DATE)?)?.duration_since(read(modified)?);
-    (age >= SignedDuration::from_mins(1)).then_some(modified)
-}
-
-/// Compressed content has another length and other ranges than the file; it was not asked for. The HTTP client reads
-/// chunks of HTTP/1.1 alone, and no other transfer coding (RFC 9112, 6.1).
-fn refuse_encoded(answer: &Answer) -> Result<(), ToolError> {
-    let content = answer.codings(header::CONTENT_ENCODING);
-    if let Some(coding) = content.iter().find(|coding| *coding != "none") {
-        return Err(ToolError::Failed(format!(
-            "{} sends the content compressed ({coding}) although it was asked not to",
-            presentable(&answer.url)
-        )));
-    }
-    let transfer = answer.codings(header::TRANSFER_ENCODING);
-    match transfer.as_slice() {
-        [] => Ok(()),
-        [only] if only == "chunked" && answer.version() == Version::HTTP_11 => Ok(()),
-        codings => Err(ToolError::Failed(format!(
-            "{} sends the content in the transfer coding `{}` of {:?}, which is not read",
-            presentable(&answer.url),
-            codings.join(", "),
-            answer.version()
+fn refuse_longer(bytes: u64, length: Option<u64>) -> Result<(), ToolError> {
+    match length {
+        Some(length) if bytes > length => Err(ToolError::Corrupt(format!(
+            "more bytes came than the {length} that were announced"
         ))),
+        _ => Ok(()),
     }
 }
 
-/// The whole length, if the answer continues content of that origin from byte `from` on. An answer that does not tell a
-/// length may be a part of the rest.
-fn continued_length(origin: Option<&Origin>, answer: &Answer, from: u64) -> Option<u64> {
-    let origin = origin?;
-    let is_same = |name, then: &Option<String>| {
-        let now = answer.header(name);
-        now.is_none() || then.is_none() || now == then.as_deref()
-    };
-    let (first, total) = answer
-        .header(header::CONTENT_RANGE)
-        .and_then(content_range)?;
-    let length = match (origin.length, total) {
-        (Some(known), Some(total)) if known != total => None,
-        (known, total) => known.or(total),
-    };
-    length.filter(|_| {
-        first == from
-            && is_same(header::ETAG, &origin.etag)
-            && is_same(header::LAST_MODIFIED, &origin.last_modified)
-    })
+/// Compressed content has another length and other ranges than the file, and it was not asked for. The HTTP client reads no
+/// other transfer coding than chunks.
+fn refuse_encoded(answer: &Response) -> Result<(), ToolError> {
+    for (name, plain) in [
+        (header::CONTENT_ENCODING, "none"),
+        (header::TRANSFER_ENCODING, "chunked"),
+    ] {
+        for value in answer.headers().get_all(name) {
+            let codings = String::from_utf8_lossy(value.as_bytes()).to_lowercase();
+            let mut codings = codings.split(',').map(str::trim);
+            if let Some(coding) = codings.find(|coding| ![plain, "identity", ""].contains(coding)) {
+                return Err(ToolError::Failed(format!(
+                    "{} sends the content compressed ({coding}) although it was asked not to",
+                    presentable(answer.url())
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The first byte's position and the whole length of a `Content-Range` (RFC 9110, 14.4).

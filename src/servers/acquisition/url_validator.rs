@@ -1,26 +1,23 @@
 //! The tool `url_validator` (CAP-ACQ-001, R-000-117, R-000-118): checks whether a URL leads to a recording.
 //! A [`Source`] is an `http` or `https` URL, or a file of this machine.
 
-use std::{
-    borrow::Cow,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use reqwest::header;
+use reqwest::{Response, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 
 use super::{
     content::{HEAD, is_media, is_media_type},
-    web::{Answer, Ask, Web, status_text},
+    web::{Ask, Web, header, status_text},
 };
 use crate::{
     servers::{
         files::{file_path, file_uri, head, is_explicit_path, is_file_uri, open},
         tool::{self, Effect, Run, Tool, ToolError, World, object, record},
     },
-    task::{presentable, redact_presigned, unsigned},
+    task::presentable,
 };
 
 const DEFAULT_PLATFORM: &str = "generic_video_platform";
@@ -96,28 +93,26 @@ pub(super) fn validate(text: &str, web: &Web, run: &Run<'_>) -> Result<Verdict, 
     match Source::parse(text) {
         Err(error) => Ok(Verdict::Invalid(error.to_string())),
         Ok(Source::Local(path)) => Ok(look(&path)),
-        Ok(Source::Web(url)) => web.until_cancelled(run, || {
-            let mut answer = web.ask(&url, &Ask::Head)?;
+        Ok(Source::Web(url)) => {
+            let mut answer = web.ask(&url, &Ask::Head, run)?;
             // Presigned URLs are often valid for GET only, and some servers do not support HEAD.
             if matches!(answer.status().as_u16(), 403 | 405 | 501) {
-                answer = web.ask(&url, &Ask::FirstByte)?;
+                answer = web.ask(&url, &Ask::FirstByte, run)?;
             }
             Ok(judge(&answer))
-        }),
+        }
     }
 }
 
-fn judge(answer: &Answer) -> Verdict {
+fn judge(answer: &Response) -> Verdict {
     if !answer.status().is_success() {
         return Verdict::Unavailable(status_text(answer.status()));
     }
-    let content_type = answer.header(header::CONTENT_TYPE).unwrap_or_default();
-    let attachment = answer
-        .header(header::CONTENT_DISPOSITION)
-        .and_then(attachment_name);
+    let content_type = header(answer, header::CONTENT_TYPE).unwrap_or_default();
+    let attachment = header(answer, header::CONTENT_DISPOSITION).and_then(attachment_name);
     let name = attachment
         .map(str::to_owned)
-        .or_else(|| Source::Web(answer.url.clone()).file_name());
+        .or_else(|| Source::Web(answer.url().clone()).file_name());
     if is_media_type(content_type, name.as_deref()) {
         return Verdict::Available;
     }
@@ -203,14 +198,6 @@ impl Source {
         }
     }
 
-    /// What tells that a later call wants the same file.
-    pub(super) fn identity(&self) -> Option<String> {
-        match self {
-            Self::Web(url) => identity(url),
-            Self::Local(_) => Some(self.presentable()),
-        }
-    }
-
     /// The last component of the path, if there is one.
     pub(super) fn file_name(&self) -> Option<String> {
         match self {
@@ -224,22 +211,6 @@ impl Source {
             Self::Local(path) => Some(path.file_name()?.to_string_lossy().into_owned()),
         }
     }
-}
-
-/// What tells that two requests want the same file, without secrets. None if a credential is part of that: two URLs that
-/// differ only in it may lead to two files. A signature is no such part.
-pub(super) fn identity(url: &Url) -> Option<String> {
-    let has_user = !url.username().is_empty() || url.password().is_some();
-    let text = secret_identity(url);
-    let is_shown = matches!(redact_presigned(&text), Cow::Borrowed(_));
-    (is_shown && !has_user).then_some(text)
-}
-
-/// The same with its credentials: it is kept in memory alone.
-pub(super) fn secret_identity(url: &Url) -> String {
-    let mut url = url.clone();
-    url.set_fragment(None);
-    unsigned(url.as_str()).into_owned()
 }
 
 #[cfg(test)]

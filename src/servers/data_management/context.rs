@@ -1,6 +1,6 @@
 //! The tools `context_cacher` (CAP-DAT-003) and `context_reader`: JSON values under keys, which expire.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use rusqlite::{
     OptionalExtension,
     TransactionBehavior::{Deferred, Immediate},
@@ -8,7 +8,7 @@ use rusqlite::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Place, database::Database, document};
+use super::{database::Database, document, workspace::Workspace};
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 
 /// How long a value is kept, in seconds: an hour by default, at most 30 days.
@@ -22,10 +22,10 @@ const MOST_BYTES: usize = 16 << 20;
 struct Cached {
     context_data: Value,
     cache_key: String,
-    ttl: Option<Value>,
+    ttl: Option<i64>,
 }
 
-pub(super) fn context_cacher(place: Place) -> Tool {
+pub(super) fn context_cacher(place: Workspace) -> Tool {
     Tool {
         name: "context_cacher",
         title: "Cache context",
@@ -58,7 +58,7 @@ pub(super) fn context_cacher(place: Place) -> Tool {
     }
 }
 
-pub(super) fn context_reader(place: Place) -> Tool {
+pub(super) fn context_reader(place: Workspace) -> Tool {
     Tool {
         name: "context_reader",
         title: "Read cached context",
@@ -76,7 +76,7 @@ pub(super) fn context_reader(place: Place) -> Tool {
     }
 }
 
-fn cache(place: &Place, arguments: &Cached, run: &Run<'_>) -> Result<Value, ToolError> {
+fn cache(place: &Workspace, arguments: &Cached, run: &Run<'_>) -> Result<Value, ToolError> {
     let key = &arguments.cache_key;
     let data = document::by_value_or_explicit_file("context_data", &arguments.context_data)?;
     let data = data.to_string();
@@ -86,7 +86,9 @@ fn cache(place: &Place, arguments: &Cached, run: &Run<'_>) -> Result<Value, Tool
         return Err(ToolError::argument("context_data", problem));
     }
     let now = place.clock.timestamp();
-    let expires = expiry(now, arguments.ttl.as_ref())?;
+    let ttl = arguments.ttl.unwrap_or(DEFAULT_TTL);
+    let expires = Timestamp::from_second(now.as_second().saturating_add(ttl))
+        .map_err(|error| ToolError::argument("ttl", error.to_string()))?;
     run.check_cancelled()?;
     let replaced =
         Database::open(&place.database)?.within("cache in", Immediate, |transaction| {
@@ -103,29 +105,12 @@ fn cache(place: &Place, arguments: &Cached, run: &Run<'_>) -> Result<Value, Tool
     }))
 }
 
-/// The time at which a value that is stored now expires, in whole seconds.
-fn expiry(now: Timestamp, ttl: Option<&Value>) -> Result<Timestamp, ToolError> {
-    let seconds = match ttl {
-        None => DEFAULT_TTL,
-        Some(ttl) => ttl
-            .as_i64()
-            .filter(|seconds| (1..=MAX_TTL).contains(seconds))
-            .ok_or_else(|| {
-                let problem = format!("{ttl} is not a number of seconds from 1 to {MAX_TTL}");
-                ToolError::argument("ttl", problem)
-            })?,
-    };
-    Timestamp::from_second(now.as_second())
-        .and_then(|now| now.checked_add(SignedDuration::from_secs(seconds)))
-        .map_err(|error| ToolError::argument("ttl", error.to_string()))
-}
-
 #[derive(Deserialize)]
 struct Wanted {
     cache_key: String,
 }
 
-fn read(place: &Place, key: &str) -> Result<Value, ToolError> {
+fn read(place: &Workspace, key: &str) -> Result<Value, ToolError> {
     let now = place.clock.timestamp().as_second();
     let found = match Database::find(&place.database)? {
         None => None,

@@ -1,4 +1,4 @@
-//! The database. Only its owner can read it. A database of another program or of a later version (`user_version`)
+//! The database. Only its owner can read it. A database of another program or of another version (`user_version`)
 //! is not changed.
 
 use std::{
@@ -11,7 +11,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-use super::DATABASE;
+use super::workspace::DATABASE;
 use crate::{
     host,
     servers::{files::parent, tool::ToolError},
@@ -23,9 +23,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The `application_id` of oneact's databases: the letters `1act`.
 const APPLICATION: i64 = 0x3161_6374;
 
-/// The statements that lead from one version of the database to the next.
-const VERSIONS: [&str; 2] = [
-    "
+/// The `user_version` of a database with this schema.
+const VERSION: i64 = 2;
+
+const SCHEMA: &str = "
 CREATE TABLE document (
     id       TEXT NOT NULL PRIMARY KEY,
     content  TEXT NOT NULL,
@@ -40,8 +41,6 @@ CREATE TABLE context (
     expires INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX context_expires ON context (expires);
-",
-    "
 CREATE TABLE todo (
     number    INTEGER PRIMARY KEY,
     text      TEXT NOT NULL,
@@ -49,8 +48,7 @@ CREATE TABLE todo (
     completed TEXT
 ) STRICT;
 CREATE UNIQUE INDEX todo_open ON todo (text) WHERE completed IS NULL;
-",
-];
+";
 
 /// An open database with the current schema.
 #[derive(Debug)]
@@ -117,27 +115,30 @@ impl Database {
         done.map_err(failed)
     }
 
-    /// Creates the tables of an empty database, and those that an earlier version lacks. A database of another program
-    /// or of a later version is refused and not changed.
+    /// Creates the tables of an empty database. A database of another program or of another version is refused and not
+    /// changed.
     fn prepare(&mut self) -> Result<(), ToolError> {
         let failed = |operation| sqlite(operation, &self.path);
         self.connection
             .busy_timeout(PATIENCE)
             .map_err(failed("open"))?;
-        let (application, version, tables) = marks(&self.connection).map_err(failed("read"))?;
         let path = self.path.display();
-        match (application, VERSIONS.get(version..)) {
-            (0, Some(_)) if version == 0 && tables == 0 => {
+        match marks(&self.connection).map_err(failed("read"))? {
+            (0, 0, 0) => {
                 self.connection
                     .pragma_update(None, "journal_mode", "wal")
                     .map_err(failed("set up"))?;
+                self.within("set up", TransactionBehavior::Immediate, |transaction| {
+                    transaction.execute_batch(SCHEMA)?;
+                    transaction.pragma_update(None, "application_id", APPLICATION)?;
+                    transaction.pragma_update(None, "user_version", VERSION)
+                })?;
             }
-            (APPLICATION, Some(_)) if version > 0 => {}
-            (APPLICATION, None) => {
-                let supported = VERSIONS.len();
+            (APPLICATION, VERSION, _) => {}
+            (APPLICATION, version, _) => {
                 return Err(ToolError::Failed(format!(
-                    "the database {path} has version {version}, but this oneact supports versions up to {supported}; \
-                     update oneact, or name another file with {DATABASE}"
+                    "the database {path} has version {version}, but this oneact reads version {VERSION}; \
+                     use the oneact that made it, or name another file with {DATABASE}"
                 )));
             }
             _ => {
@@ -145,11 +146,6 @@ impl Database {
                     "{path} is a database of another program; name another file with {DATABASE}"
                 )));
             }
-        }
-        if version < VERSIONS.len() {
-            self.within("set up", TransactionBehavior::Immediate, |transaction| {
-                create_tables(transaction, version)
-            })?;
         }
         // With the write-ahead log, `full` keeps every committed transaction after a power failure.
         self.connection
@@ -184,19 +180,10 @@ fn create(path: &Path) -> io::Result<()> {
 }
 
 /// The `application_id`, the `user_version` and the number of tables and indexes. Nothing is written.
-fn marks(connection: &Connection) -> rusqlite::Result<(i64, usize, i64)> {
+fn marks(connection: &Connection) -> rusqlite::Result<(i64, i64, i64)> {
     let application = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
-    let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables =
         connection.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0))?;
-    Ok((application, version as usize, tables))
-}
-
-/// Creates the tables that the version lacks.
-fn create_tables(transaction: &Transaction<'_>, version: usize) -> rusqlite::Result<()> {
-    for tables in VERSIONS.iter().skip(version) {
-        transaction.execute_batch(tables)?;
-    }
-    transaction.pragma_update(None, "application_id", APPLICATION)?;
-    transaction.pragma_update(None, "user_version", VERSIONS.len().to_string())
+    Ok((application, version, tables))
 }

@@ -2,12 +2,10 @@
 //! directories are opened one by one, so that no `..`, symbolic link or file of oneact can be used.
 
 use std::{
-    fs::{File, Permissions},
-    io::{self, Cursor, Read, Write},
-    os::{
-        fd::{AsRawFd, OwnedFd},
-        unix::fs::PermissionsExt,
-    },
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::{self, Cursor, Read},
+    os::fd::AsRawFd,
     path::{Component, Path, PathBuf},
 };
 
@@ -19,13 +17,10 @@ use rustix::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Place;
-use crate::{
-    host,
-    servers::{
-        files::{Measured, check_unprotected, local_path, measure, open_regular},
-        tool::{self, Effect, Run, Tool, ToolError, World, record, sha256, text},
-    },
+use super::workspace::Workspace;
+use crate::servers::{
+    files::{Draft, Placed, blocks, check_unprotected, local_path, measure, open_regular, parent},
+    tool::{self, Effect, Run, Tool, ToolError, World, record, sha256, text},
 };
 
 #[derive(Deserialize)]
@@ -34,7 +29,7 @@ struct Arguments {
     target_path: String,
 }
 
-pub(super) fn file_storer(place: Place) -> Tool {
+pub(super) fn file_storer(place: Workspace) -> Tool {
     Tool {
         name: "file_storer",
         title: "Store a file",
@@ -55,21 +50,42 @@ pub(super) fn file_storer(place: Place) -> Tool {
         })),
         effect: Effect::Additive,
         world: World::Closed,
-        call: tool::call(move |arguments, run: &Run<'_>| answer(&place, arguments, run)),
+        call: tool::call(move |arguments, run: &Run<'_>| store(&place, arguments, run)),
     }
 }
 
-fn answer(place: &Place, arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
-    let target = Target::parse(&arguments.target_path)?;
-    let data = open(&arguments.file_data)?;
-    let folder = target.open(&place.directory)?;
-    let (measured, placed) = store(data, &folder, run)?;
+fn store(place: &Workspace, arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
+    let path = plain_path(&arguments.target_path)?;
+    let (mut data, source) = open(&arguments.file_data)?;
+    let (folder, name) = enter(&place.directory, &path)?;
+    let existing = || existing(&folder, &name, &path);
+    let failed = |operation| ToolError::io(operation, &path);
+    let (measured, placed) = if existing()?.is_some() {
+        let measured = measure(&mut data, &source, run, |_| Ok(()))?;
+        (measured, Placed::Taken)
+    } else {
+        // The directory is used by its descriptor, because its name may belong to another directory by now.
+        let beside = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+        let mut draft = Draft::new_in(&beside).map_err(failed("create"))?;
+        blocks(&mut data, &source, run, |block| {
+            draft.append(block).map_err(failed("write"))
+        })?;
+        let placed = draft.place(&beside.join(&name), &folder);
+        placed.map_err(failed("create"))?
+    };
     if placed == Placed::Taken {
-        refuse_other(&measured, &folder, run)?;
+        let is_same = match existing()? {
+            Some(mut file) => measure(&mut file, &path, run, |_| Ok(()))? == measured,
+            None => false,
+        };
+        if !is_same {
+            let problem = "exists already with other content and is not overwritten; name another file, or remove it";
+            return Err(refused(&path, problem));
+        }
     }
     Ok(json!({
         "stored": true,
-        "path": folder.path().to_string_lossy(),
+        "path": path.to_string_lossy(),
         "bytes": measured.bytes,
         "sha256": measured.sha256,
         "duplicate": placed == Placed::Taken,
@@ -101,168 +117,75 @@ fn bytes(uri: &str) -> Result<Vec<u8>, ToolError> {
         .map_err(|error| refused(&format!("is not base64: {error}")))
 }
 
-/// Writes the data to a temporary file in the directory, syncs it, and renames it unless the name exists. A
-/// failure leaves no file.
-fn store(
-    (mut reader, path): (Box<dyn Read>, PathBuf),
-    folder: &Folder,
-    run: &Run<'_>,
-) -> Result<(Measured, Placed), ToolError> {
-    if folder.existing()?.is_some() {
-        let measured = measure(&mut reader, &path, run, |_| Ok(()))?;
-        return Ok((measured, Placed::Taken));
+/// The plain names of a relative path.
+fn plain_path(text: &str) -> Result<PathBuf, ToolError> {
+    let refused = |problem| Err(refused(Path::new(text), problem));
+    if text.contains('\0') || text.contains("://") {
+        return refused("is not a relative path");
     }
-    let target = folder.path();
-    let failed = |operation| ToolError::io(operation, &target);
-    // The directory is used by its descriptor, because its name may belong to another directory by now.
-    let beside = PathBuf::from(format!("/proc/self/fd/{}", folder.folder.as_raw_fd()));
-    let mut draft = tempfile::Builder::new()
-        .prefix(".oneact-")
-        .suffix(".part")
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(&beside)
-        .map_err(failed("create"))?;
-    let measured = measure(&mut reader, &path, run, |block| {
-        draft.write_all(block).map_err(failed("write"))
-    })?;
-    draft.as_file().sync_all().map_err(failed("sync"))?;
-    let is_new = host::persist_new(draft, beside.join(&folder.target.name));
-    if !is_new.map_err(failed("create"))? {
-        return Ok((measured, Placed::Taken));
+    if text.ends_with('/') || text.ends_with("/.") {
+        return refused("names a directory, not a file");
     }
-    // The file is stored even if the directory cannot be synced.
-    let _ = rustix::fs::fsync(&folder.folder);
-    Ok((measured, Placed::New))
-}
-
-/// Fails if the existing file has other content.
-fn refuse_other(measured: &Measured, folder: &Folder, run: &Run<'_>) -> Result<(), ToolError> {
-    let path = folder.path();
-    let same = match folder.existing()? {
-        Some(mut file) => measure(&mut file, &path, run, |_| Ok(()))? == *measured,
-        None => false,
-    };
-    if same {
-        return Ok(());
-    }
-    let problem = format!(
-        "{} exists already with other content and is not overwritten; name another file, or remove it",
-        path.display()
-    );
-    Err(ToolError::argument("target_path", problem))
-}
-
-/// A relative path that consists of plain names.
-#[derive(Debug, PartialEq, Eq)]
-struct Target {
-    folders: Vec<String>,
-    name: String,
-}
-
-/// The open directory of a target.
-#[derive(Debug)]
-struct Folder {
-    folder: OwnedFd,
-    target: Target,
-}
-
-impl Target {
-    fn parse(text: &str) -> Result<Self, ToolError> {
-        if text.contains('\0') || text.contains("://") {
-            return Err(refused(text, "is not a relative path"));
-        }
-        if text.ends_with('/') || text.ends_with("/.") {
-            return Err(refused(text, "names a directory, not a file"));
-        }
-        let mut folders = Vec::new();
-        for component in Path::new(text).components() {
-            let problem = match component {
-                Component::CurDir => continue,
-                Component::Normal(name) => {
-                    folders.push(name.to_string_lossy().into_owned());
-                    continue;
-                }
-                Component::ParentDir => "leads upwards",
-                Component::RootDir | Component::Prefix(_) => {
-                    "is absolute; write it relative to the working directory"
-                }
-            };
-            return Err(refused(text, problem));
-        }
-        let Some(name) = folders.pop() else {
-            return Err(refused(text, "does not name a file"));
-        };
-        Ok(Self { folders, name })
-    }
-
-    /// Opens the target's directory below `directory`. Missing directories are made.
-    fn open(self, directory: &Path) -> Result<Folder, ToolError> {
-        const FOLDER: OFlags = OFlags::DIRECTORY
-            .union(OFlags::RDONLY)
-            .union(OFlags::CLOEXEC);
-        check_unprotected("target_path", &directory.join(self.path()))?;
-        let mut at = rustix::fs::open(directory, FOLDER, Mode::empty())
-            .map_err(|errno| failed("open", directory, errno))?;
-        let mut so_far = PathBuf::new();
-        for name in &self.folders {
-            so_far.push(name);
-            match rustix::fs::mkdirat(&at, name, 0o777.into()) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(errno) => return Err(failed("create the folder", &so_far, errno)),
+    let mut path = PathBuf::new();
+    for component in Path::new(text).components() {
+        match component {
+            Component::CurDir => {}
+            Component::Normal(name) => path.push(name),
+            Component::ParentDir => return refused("leads upwards"),
+            Component::RootDir | Component::Prefix(_) => {
+                return refused("is absolute; write it relative to the working directory");
             }
-            at = rustix::fs::openat(&at, name, FOLDER | OFlags::NOFOLLOW, Mode::empty()).map_err(
-                |errno| match errno {
-                    Errno::NOTDIR | Errno::LOOP => refused(
-                        &so_far.display().to_string(),
-                        "is not a directory, or is a symbolic link, which is not followed",
-                    ),
-                    errno => failed("open", &so_far, errno),
-                },
-            )?;
-        }
-        Ok(Folder {
-            folder: at,
-            target: self,
-        })
-    }
-
-    /// The path relative to the working directory.
-    fn path(&self) -> PathBuf {
-        self.folders.iter().chain([&self.name]).collect()
-    }
-}
-
-/// The result of the attempt to store a file.
-#[derive(Debug, PartialEq, Eq)]
-enum Placed {
-    New,
-    /// The name exists. Nothing was changed.
-    Taken,
-}
-
-impl Folder {
-    fn path(&self) -> PathBuf {
-        self.target.path()
-    }
-
-    /// Opens the existing file with the target's name, if there is one. It must be a regular file.
-    fn existing(&self) -> Result<Option<File>, ToolError> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let path = self.path();
-        let taken = || refused(&path.to_string_lossy(), "exists and is not a regular file");
-        match rustix::fs::openat(&self.folder, &self.target.name, flags, Mode::empty()) {
-            Ok(file) => match File::from(file) {
-                file if file.metadata().is_ok_and(|about| about.is_file()) => Ok(Some(file)),
-                _ => Err(taken()),
-            },
-            Err(Errno::NOENT) => Ok(None),
-            Err(Errno::LOOP | Errno::NXIO) => Err(taken()),
-            Err(errno) => Err(failed("open", &path, errno)),
         }
     }
+    if path == Path::new("") {
+        return refused("does not name a file");
+    }
+    Ok(path)
 }
 
-fn refused(path: &str, problem: &str) -> ToolError {
+/// Opens the directory of the path below `directory`, and returns the name in it. Missing directories are made.
+fn enter(directory: &Path, path: &Path) -> Result<(File, OsString), ToolError> {
+    const FOLDER: OFlags = OFlags::DIRECTORY
+        .union(OFlags::RDONLY)
+        .union(OFlags::CLOEXEC);
+    check_unprotected("target_path", &directory.join(path))?;
+    let mut at = rustix::fs::open(directory, FOLDER, Mode::empty())
+        .map_err(|errno| failed("open", directory, errno))?;
+    let mut so_far = PathBuf::new();
+    for name in parent(path).iter().filter(|name| *name != ".") {
+        so_far.push(name);
+        match rustix::fs::mkdirat(&at, name, 0o777.into()) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(failed("create the folder", &so_far, errno)),
+        }
+        let entered = rustix::fs::openat(&at, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+        at = entered.map_err(|errno| match errno {
+            Errno::NOTDIR | Errno::LOOP => {
+                let problem = "is not a directory, or is a symbolic link, which is not followed";
+                refused(&so_far, problem)
+            }
+            errno => failed("open", &so_far, errno),
+        })?;
+    }
+    Ok((at.into(), path.file_name().unwrap_or_default().to_owned()))
+}
+
+/// Opens the file with that name, if there is one. It must be a regular file.
+fn existing(folder: &File, name: &OsStr, path: &Path) -> Result<Option<File>, ToolError> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let taken = || refused(path, "exists and is not a regular file");
+    match rustix::fs::openat(folder, name, flags, Mode::empty()) {
+        Ok(file) => match File::from(file) {
+            file if file.metadata().is_ok_and(|about| about.is_file()) => Ok(Some(file)),
+            _ => Err(taken()),
+        },
+        Err(Errno::NOENT) => Ok(None),
+        Err(Errno::LOOP | Errno::NXIO) => Err(taken()),
+        Err(errno) => Err(failed("open", path, errno)),
+    }
+}
+
+fn refused(path: &Path, problem: &str) -> ToolError {
     ToolError::argument("target_path", format!("{path:?} {problem}"))
 }
 

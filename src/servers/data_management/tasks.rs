@@ -7,7 +7,7 @@ use rusqlite::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Place, database::Database};
+use super::{database::Database, workspace::Workspace};
 use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 
 const DEFAULT_LIMIT: i64 = 100;
@@ -15,7 +15,7 @@ const MOST: i64 = 1000;
 
 const ID: &str = "^todo_[1-9][0-9]{0,17}$";
 
-pub(super) fn task_create(place: Place) -> Tool {
+pub(super) fn task_create(place: Workspace) -> Tool {
     Tool {
         name: "task_create",
         title: "Create a task",
@@ -34,7 +34,7 @@ pub(super) fn task_create(place: Place) -> Tool {
     }
 }
 
-pub(super) fn task_list(place: Place) -> Tool {
+pub(super) fn task_list(place: Workspace) -> Tool {
     Tool {
         name: "task_list",
         title: "List tasks",
@@ -62,7 +62,7 @@ pub(super) fn task_list(place: Place) -> Tool {
     }
 }
 
-pub(super) fn task_complete(place: Place) -> Tool {
+pub(super) fn task_complete(place: Workspace) -> Tool {
     Tool {
         name: "task_complete",
         title: "Complete a task",
@@ -84,7 +84,7 @@ struct New {
     task_text: String,
 }
 
-fn create(place: &Place, text: &str, run: &Run<'_>) -> Result<Value, ToolError> {
+fn create(place: &Workspace, text: &str, run: &Run<'_>) -> Result<Value, ToolError> {
     let text = text.trim();
     if text.is_empty() {
         return Err(ToolError::argument("task_text", "it is blank"));
@@ -124,7 +124,7 @@ struct Wanted {
     limit: Option<i64>,
 }
 
-fn list(place: &Place, wanted: &Wanted) -> Result<Value, ToolError> {
+fn list(place: &Workspace, wanted: &Wanted) -> Result<Value, ToolError> {
     let limit = wanted.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MOST);
     let which = match wanted.state {
         State::Open => "completed IS NULL",
@@ -160,7 +160,7 @@ struct Done {
     todo_id: String,
 }
 
-fn complete(place: &Place, id: &str, run: &Run<'_>) -> Result<Value, ToolError> {
+fn complete(place: &Workspace, id: &str, run: &Run<'_>) -> Result<Value, ToolError> {
     let unknown = || ToolError::argument("todo_id", format!("there is no task {id:?}"));
     let number: Option<i64> = id.strip_prefix("todo_").and_then(|text| text.parse().ok());
     let number = number.ok_or_else(unknown)?;

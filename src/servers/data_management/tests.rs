@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Place, tools_at};
+use super::{tools_at, workspace::Workspace};
 use crate::{
     host::Clock,
     servers::tool::{Run, ToolError},
@@ -40,6 +40,14 @@ impl Desk {
         self.path().join(".oneact/data.db")
     }
 
+    fn workspace(&self) -> Workspace {
+        Workspace {
+            database: self.database(),
+            directory: self.path().to_owned(),
+            clock: self.clock.clone(),
+        }
+    }
+
     /// Lets the clock stand so many seconds after a moment of its own.
     fn at(&mut self, seconds: i64) {
         let moment: Timestamp = "2026-02-24T02:00:00Z".parse().unwrap();
@@ -49,11 +57,7 @@ impl Desk {
 
     /// Calls a tool with arguments that may break its schema.
     fn try_raw(&self, name: &str, arguments: &Value) -> Result<Value, ToolError> {
-        let tools = tools_at(&Place {
-            database: self.database(),
-            directory: self.path().to_owned(),
-            clock: self.clock.clone(),
-        });
+        let tools = tools_at(&self.workspace());
         let tool = tools.iter().find(|tool| tool.name == name);
         let tool = tool.unwrap();
         let answer = (tool.call)(

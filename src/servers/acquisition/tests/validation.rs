@@ -109,10 +109,7 @@ fn an_unreachable_or_silent_server_is_an_error() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let error = run(|run| validate(&url, &hasty(), run)).unwrap_err();
-    assert!(
-        error.to_string().contains("timed out after 200ms"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("it timed out"), "{error}");
 }
 
 #[test]

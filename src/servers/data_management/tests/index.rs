@@ -197,6 +197,6 @@ fn a_word_that_a_document_repeats_a_hundred_thousand_times_is_found() {
     let found = search(&desk, &"the ".repeat(200));
     assert_eq!(
         found["hits"][0]["snippet"],
-        json!(format!("the{}…", " cat the".repeat(7) + " cat"))
+        json!(format!("the{}…", " cat the".repeat(17)))
     );
 }
