@@ -2,11 +2,10 @@
 //! Variables").
 
 use percent_encoding::percent_decode_str;
-use serde_json::Value;
 
 use crate::host;
 
-use super::{names, post::Request, protobuf};
+const SERVICE: &str = "service.name";
 
 /// Where spans and metrics are sent to, and what they say about this service.
 #[derive(Debug)]
@@ -19,17 +18,10 @@ pub(super) struct Export {
 #[derive(Debug)]
 pub(super) struct Target {
     /// `traces` or `metrics`
-    of: &'static str,
-    url: String,
+    pub(super) of: &'static str,
+    pub(super) url: String,
     /// They can contain secrets.
-    headers: Vec<(String, String)>,
-    protocol: Protocol,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Protocol {
-    Protobuf,
-    Json,
+    pub(super) headers: Vec<(String, String)>,
 }
 
 impl Export {
@@ -40,15 +32,12 @@ impl Export {
         if traces.is_none() && metrics.is_none() || is("OTEL_SDK_DISABLED", "true") {
             return None;
         }
-        let mut resource = vec![
-            (names::SERVICE.to_owned(), env!("CARGO_PKG_NAME").to_owned()),
-            (
-                names::VERSION.to_owned(),
-                env!("CARGO_PKG_VERSION").to_owned(),
-            ),
+        let mut resource: Vec<(String, String)> = vec![
+            (SERVICE.into(), env!("CARGO_PKG_NAME").into()),
+            ("service.version".into(), env!("CARGO_PKG_VERSION").into()),
         ];
         let said = pairs(&said("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default());
-        let service = self::said("OTEL_SERVICE_NAME").map(|name| (names::SERVICE.to_owned(), name));
+        let service = self::said("OTEL_SERVICE_NAME").map(|name| (SERVICE.to_owned(), name));
         for (name, value) in said.into_iter().chain(service) {
             resource.retain(|(other, _)| *other != name);
             resource.push((name, value));
@@ -72,37 +61,17 @@ impl Target {
         if is(&format!("OTEL_{capitals}_EXPORTER"), "none") {
             return None;
         }
-        let protocol = match own("PROTOCOL").or_else(|| general("PROTOCOL")).as_deref() {
-            None | Some("http/protobuf") => Protocol::Protobuf,
-            Some("http/json") => Protocol::Json,
-            Some(_) => {
-                tracing::info!(
-                    "No {of} are sent: OTEL_EXPORTER_OTLP_PROTOCOL can be http/protobuf or http/json."
-                );
-                return None;
-            }
-        };
+        let protocol = own("PROTOCOL").or_else(|| general("PROTOCOL"));
+        if protocol.is_some_and(|protocol| protocol != "http/protobuf") {
+            tracing::info!("No {of} are sent: OTEL_EXPORTER_OTLP_PROTOCOL can be http/protobuf.");
+            return None;
+        }
         let headers = own("HEADERS").or_else(|| general("HEADERS"));
         Some(Self {
             of,
             url,
             headers: pairs(&headers.unwrap_or_default()),
-            protocol,
         })
-    }
-
-    pub(super) fn request(&self, document: &Value) -> Request<'_> {
-        let (content_type, body) = match self.protocol {
-            Protocol::Protobuf => ("application/x-protobuf", protobuf::encoded(document)),
-            Protocol::Json => ("application/json", document.to_string().into_bytes()),
-        };
-        Request {
-            of: self.of,
-            url: &self.url,
-            headers: &self.headers,
-            content_type,
-            body,
-        }
     }
 }
 

@@ -75,6 +75,8 @@ mod misbehaving_servers;
 #[cfg(test)]
 mod mutations;
 #[cfg(test)]
+mod otlp;
+#[cfg(test)]
 mod pictures;
 #[cfg(test)]
 mod pipelines;

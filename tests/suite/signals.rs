@@ -14,6 +14,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    otlp,
     program::{self, Answer, Root, feed},
     serving_client::Client,
 };
@@ -162,9 +163,10 @@ fn collector(status: &'static str) -> (String, Receiver<Posted>) {
 fn documents(received: &Receiver<Posted>) -> BTreeMap<String, Value> {
     let two = (0..2).map(|_| received.recv_timeout(Duration::from_secs(30)).unwrap());
     two.map(|(path, headers, body)| {
-        assert_eq!(headers["content-type"], "application/json");
+        assert_eq!(headers["content-type"], "application/x-protobuf");
         assert_eq!(headers["authorization"], "Basic a=b");
-        (path, serde_json::from_slice(&body).unwrap())
+        let document = otlp::request(&path, &body);
+        (path, document)
     })
     .collect()
 }
@@ -181,7 +183,7 @@ fn attributes(of: &Value) -> BTreeMap<&str, &str> {
 fn environment(url: &str) -> Vec<(&'static str, String)> {
     vec![
         ("OTEL_EXPORTER_OTLP_ENDPOINT", url.to_owned()),
-        ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json".to_owned()),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf".to_owned()),
         (
             "OTEL_EXPORTER_OTLP_HEADERS",
             "authorization=Basic%20a%3Db".to_owned(),
