@@ -15,9 +15,10 @@ use std::{
     thread,
 };
 
-use nix::libc::{CLOSE_RANGE_CLOEXEC, SYS_close_range, c_uint, syscall};
-
-use super::{spawn::die_with_us, variable};
+use super::{
+    environment::variable,
+    spawn::{die_with_us, inherit_nothing},
+};
 
 /// What the child gets of the environment: what the loader needs to find libraries.
 const PASSED: &str = "LD_LIBRARY_PATH";
@@ -85,27 +86,10 @@ fn start(arguments: &[String]) -> io::Result<Outside> {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     die_with_us(&mut command);
+    // Through a descriptor that the caller of this program left open, it could write where its domain does not let it.
     inherit_nothing(&mut command);
     Ok(Outside {
         child: command.spawn()?,
         link,
     })
-}
-
-/// Closes all descriptors of the child but its standard streams when it starts: through one that the caller of this
-/// program left open, it could write where its domain does not let it.
-#[expect(
-    unsafe_code,
-    reason = "the standard library has no safe way to act between fork and exec, and no way to close a range"
-)]
-fn inherit_nothing(command: &mut Command) {
-    let close = || {
-        // SAFETY: the call takes three numbers, and marks descriptors to be closed when a program is started.
-        match unsafe { syscall(SYS_close_range, 3, c_uint::MAX, CLOSE_RANGE_CLOEXEC) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
-    };
-    // SAFETY: the closure makes one system call. It neither allocates nor takes a lock.
-    unsafe { command.pre_exec(close) };
 }

@@ -3,22 +3,26 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, File, Metadata, OpenOptions, Permissions},
+    fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions},
     io::{self, Read as _, Write as _},
     os::{
         fd::AsFd,
-        unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown},
+        unix::fs::{
+            DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown,
+        },
     },
     path::{Path, PathBuf},
 };
 
+use camino::Utf8Path;
 use rustix::{
-    fs::{FileType, Mode, OFlags, Stat, fstat, fstatvfs, openat},
+    fs::{Mode, OFlags, fstatvfs},
     io::Errno,
+    process::umask,
 };
 use tempfile::{Builder, NamedTempFile};
 
-use super::user_id;
+use super::environment::user_id;
 
 /// Opens a regular file with these options.
 pub fn open_plain(path: impl AsRef<Path>, options: &mut OpenOptions) -> io::Result<File> {
@@ -39,23 +43,6 @@ fn open(path: impl AsRef<Path>, options: &mut OpenOptions, flags: OFlags) -> io:
         Ok(file)
     } else {
         Err(no_plain_file())
-    }
-}
-
-/// The same for a name in an open directory; it also returns the status of the file. If the name is no regular
-/// file, the error is `EISDIR`.
-pub fn open_plain_at(
-    dir: impl AsFd,
-    name: &str,
-    flags: OFlags,
-    mode: Mode,
-) -> Result<(File, Stat), Errno> {
-    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = openat(dir, name, flags, mode)?;
-    let stat = fstat(&file)?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Ok((File::from(file), stat)),
-        _ => Err(Errno::ISDIR),
     }
 }
 
@@ -244,6 +231,27 @@ pub fn is_out_of_files(error: &io::Error) -> bool {
     )
 }
 
+/// Makes a state directory, which only its user may enter, unless it is there. Git passes over what is in it.
+pub fn make_state_dir(dir: &Utf8Path) -> io::Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let mut options = File::options();
+    let options = options.write(true).create_new(true).mode(0o600);
+    // Nothing that oneact does depends on this file.
+    let file = options.open(dir.join(".gitignore"));
+    let _ = file.and_then(|mut file| file.write_all(b"*\n"));
+    Ok(())
+}
+
+/// Removes the owner's bits from the umask, so that this process and its servers can use the files that they make.
+/// Call it at the start of the process, before another thread makes files.
+pub fn keep_own_files() {
+    let umasked = umask(Mode::RWXU | Mode::RWXG | Mode::RWXO);
+    umask(umasked - Mode::RWXU);
+}
+
 fn no_plain_file() -> io::Error {
     let message = "it is no regular file, but a link, a directory, a pipe, a socket or a device";
     io::Error::new(io::ErrorKind::InvalidInput, message)
@@ -275,9 +283,6 @@ mod tests {
             let options = &mut File::options();
             assert!(open_plain(at(odd), options.write(true)).is_err(), "{odd}");
             assert!(is_plain_or_free(at(odd)).is_err(), "{odd}");
-            let dir = File::open(keep.path()).unwrap();
-            let opened = open_plain_at(&dir, odd, OFlags::RDONLY, Mode::empty());
-            assert!(opened.is_err(), "{odd}");
         }
         for good in ["file", "none"] {
             is_plain_or_free(at(good)).unwrap();

@@ -1,10 +1,9 @@
 //! Starts a program that ends when this process ends.
 
 use std::{
-    fs,
     io::{self, Read, Write as _},
     os::{
-        fd::{AsFd, BorrowedFd, OwnedFd},
+        fd::{AsFd, OwnedFd},
         unix::process::CommandExt,
     },
     process::{Child, Command, ExitStatus, Stdio},
@@ -12,48 +11,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use camino::Utf8PathBuf;
+use nix::libc::{CLOSE_RANGE_CLOEXEC, SYS_close_range, c_uint, syscall};
 use rustix::{
-    io::{FdFlags, fcntl_setfd, ioctl_fionread},
+    io::ioctl_fionread,
     process::{
         Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, getppid, kill_process_group,
         set_parent_process_death_signal, waitid,
     },
 };
 
-use super::{Interrupts, variable};
-
-#[derive(Clone, PartialEq, Eq)]
-pub struct Program {
-    /// The program and its arguments. A name without a slash is looked up in the `PATH` of `env`, one with a slash is
-    /// taken relative to `cwd`.
-    pub argv: Vec<String>,
-    pub cwd: Utf8PathBuf,
-    /// The whole environment of the program: nothing of ours is inherited.
-    pub env: Vec<(String, String)>,
-}
-
-/// The variables that every started program gets. A server gets others only if its entry names them.
-const BASE: [&str; 12] = [
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "LOGNAME",
-    "PATH",
-    "SHELL",
-    "SSL_CERT_DIR",
-    "SSL_CERT_FILE",
-    "TERM",
-    "TZ",
-    "USER",
-];
-
-/// The environment of a program that gets no variables of the operator's choice.
-pub fn plain_environment() -> Vec<(String, String)> {
-    let named = |name: &&str| Some(((*name).to_owned(), variable(name)?));
-    BASE.iter().filter_map(named).collect()
-}
+use super::{interrupts::Interrupts, program::Program};
 
 /// A started program. It leads its own process group and has pipes for its standard streams. The caller must wait
 /// for it.
@@ -63,27 +30,6 @@ pub struct Spawned {
     pub stdin: OwnedFd,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
-}
-
-impl Program {
-    /// A program that is not configured by the keys of a server. The field of a new key gets its default here.
-    pub fn new(argv: Vec<String>, cwd: Utf8PathBuf, env: Vec<(String, String)>) -> Self {
-        Self { argv, cwd, env }
-    }
-
-    /// Its own process group and a pipe for its standard input; `None` if no program is named.
-    fn command(&self) -> Option<Command> {
-        let (name, arguments) = self.argv.split_first()?;
-        let mut command = Command::new(name);
-        command
-            .args(arguments)
-            .env_clear()
-            .envs(self.env.iter().map(|(name, value)| (name, value)))
-            .current_dir(&self.cwd)
-            .process_group(0)
-            .stdin(Stdio::piped());
-        Some(command)
-    }
 }
 
 /// Starts the program. The kernel kills it when the calling *thread* ends.
@@ -126,7 +72,7 @@ pub fn spawn_apart(arguments: &[&str], input: OwnedFd) -> io::Result<Pid> {
         .stdin(input)
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    inherit_nothing(&mut command)?;
+    inherit_nothing(&mut command);
     Ok(Pid::from_child(&command.spawn()?))
 }
 
@@ -169,14 +115,12 @@ pub fn tell(
     longest: Duration,
     interrupts: &Interrupts,
 ) -> Result<(), String> {
-    let mut command = program.command().ok_or("it is empty")?;
-    command.stdout(Stdio::null()).stderr(Stdio::null());
     let before = interrupts.count();
-    let mut running = Running::start(command, input)?;
+    let mut running = Running::start(program, input, Stdio::null)?;
     let begun = Instant::now();
     let late = loop {
-        if let Some(end) = running.end()? {
-            return end;
+        if let Some(said) = running.look()? {
+            return said.failed.map_or(Ok(()), Err);
         }
         match interrupts.caught().filter(|_| interrupts.count() > before) {
             Some(signal) => break format!("was stopped by {}", signal.name()),
@@ -187,18 +131,34 @@ pub fn tell(
     Err(format!("{} {late}", running.name))
 }
 
+/// The most that is kept of what a [`Running`] program writes to a stream. The rest is read and dropped.
+const SAID_BYTES: usize = 64 << 10;
+
+/// What a program has written.
+#[derive(Debug, Default)]
+pub struct Said {
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+    /// Why it did not end well.
+    pub failed: Option<String>,
+}
+
 /// A program that runs. Dropping this kills its process group.
 #[derive(Debug)]
-struct Running {
+pub struct Running {
     name: String,
     child: Child,
     group: Pid,
     /// The child has not been waited for, so its id is still its own.
     unreaped: bool,
+    said: Said,
 }
 
 impl Running {
-    fn start(mut command: Command, input: Vec<u8>) -> Result<Self, String> {
+    /// Starts a program. `output` is what its standard output and its standard error are.
+    pub fn start(program: &Program, input: Vec<u8>, output: fn() -> Stdio) -> Result<Self, String> {
+        let mut command = program.command().ok_or("it is empty")?;
+        command.stdout(output()).stderr(output());
         let name = command.get_program().to_string_lossy().into_owned();
         die_with_us(&mut command);
         let mut child = command
@@ -213,19 +173,26 @@ impl Running {
             name,
             child,
             unreaped: true,
+            said: Said::default(),
         })
     }
 
-    /// Once the program has ended: whether it ended well.
-    fn end(&mut self) -> Result<Option<Result<(), String>>, String> {
+    /// Reads what is there, and returns everything once the program has ended. This does not wait.
+    pub fn look(&mut self) -> Result<Option<Said>, String> {
         let end = end_of(self.group).map_err(|errno| {
             self.unreaped = false;
             format!("{}: {errno}", self.name)
         })?;
-        Ok(end.map(|_| match self.kill() {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(format!("{} ended with {status}", self.name)),
-            Err(error) => Err(format!("{}: {error}", self.name)),
+        let end = end.map(|_| match self.kill() {
+            Ok(status) if status.success() => None,
+            Ok(status) => Some(format!("{} ended with {status}", self.name)),
+            Err(error) => Some(format!("{}: {error}", self.name)),
+        });
+        read_waiting(self.child.stdout.as_mut(), &mut self.said.stdout);
+        read_waiting(self.child.stderr.as_mut(), &mut self.said.stderr);
+        Ok(end.map(|failed| Said {
+            failed,
+            ..std::mem::take(&mut self.said)
         }))
     }
 
@@ -241,48 +208,6 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.kill();
-    }
-}
-
-/// The most that is kept of what an [`Asked`] program writes to a stream. The rest is read and dropped.
-const SAID_BYTES: usize = 64 << 10;
-
-/// What a program has written.
-#[derive(Debug, Default)]
-pub struct Said {
-    pub stdout: Vec<u8>,
-    pub stderr: Vec<u8>,
-    /// Why it did not end well.
-    pub failed: Option<String>,
-}
-
-/// A program without input that is asked for its output. Dropping this kills its process group.
-#[derive(Debug)]
-pub struct Asked {
-    running: Running,
-    said: Said,
-}
-
-impl Asked {
-    pub fn start(program: &Program) -> Result<Self, String> {
-        let mut command = program.command().ok_or("it is empty")?;
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        Ok(Self {
-            running: Running::start(command, Vec::new())?,
-            said: Said::default(),
-        })
-    }
-
-    /// Reads what is there, and returns everything once the program has ended. This does not wait.
-    pub fn look(&mut self) -> Result<Option<Said>, String> {
-        let end = self.running.end()?;
-        let child = &mut self.running.child;
-        read_waiting(child.stdout.as_mut(), &mut self.said.stdout);
-        read_waiting(child.stderr.as_mut(), &mut self.said.stderr);
-        Ok(end.map(|end| Said {
-            failed: end.err(),
-            ..std::mem::take(&mut self.said)
-        }))
     }
 }
 
@@ -307,28 +232,21 @@ pub fn die_with_us(command: &mut Command) {
     signal_at_our_end(command, Signal::KILL);
 }
 
-/// Closes in the child of `command` all files but its standard streams that are open now.
+/// Closes all descriptors of the child but its standard streams when it starts.
 #[expect(
     unsafe_code,
-    reason = "the standard library has no safe way to act between fork and exec"
+    reason = "the standard library has no safe way to act between fork and exec, and no way to close a range"
 )]
-fn inherit_nothing(command: &mut Command) -> io::Result<()> {
-    let mut open: Vec<i32> = Vec::new();
-    for entry in fs::read_dir("/proc/self/fd")? {
-        let number = entry?.file_name().to_string_lossy().parse::<i32>();
-        open.extend(number.ok().filter(|number| *number > 2));
-    }
-    let close = move || {
-        for number in &open {
-            // SAFETY: the number is used for one system call, which fails if no file is open under it.
-            let file = unsafe { BorrowedFd::borrow_raw(*number) };
-            let _ = fcntl_setfd(file, FdFlags::CLOEXEC);
+pub(super) fn inherit_nothing(command: &mut Command) {
+    let close = || {
+        // SAFETY: the call takes three numbers, and marks descriptors to be closed when a program is started.
+        match unsafe { syscall(SYS_close_range, 3, c_uint::MAX, CLOSE_RANGE_CLOEXEC) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
         }
-        Ok(())
     };
-    // SAFETY: the closure makes system calls. It neither allocates nor takes a lock.
+    // SAFETY: the closure makes one system call. It neither allocates nor takes a lock.
     unsafe { command.pre_exec(close) };
-    Ok(())
 }
 
 /// Makes the kernel send `signal` to the child of `command` when the *thread* that starts it ends.

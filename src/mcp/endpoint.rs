@@ -1,20 +1,16 @@
 //! A server over HTTP as the catalog names it: its address, the headers of every request, and where its token comes from.
 
-use std::{fmt, time::Duration};
+use std::{fmt, process::Stdio, time::Duration};
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
 use camino::Utf8PathBuf;
-use reqwest::{
-    Client, Response,
-    header::{AUTHORIZATION, CONTENT_TYPE},
-};
+use reqwest::{Client, Response, header::CONTENT_TYPE};
 use serde::Deserialize;
 use tokio::time::{sleep, timeout};
 use url::{Host, Url, form_urlencoded::Serializer};
 
 use super::refusal::{Partial, Refusal, Trouble, whole};
 use crate::{
-    host::{self, Asked, Program, Said},
+    host::{self, Program, Running, Said},
     task::{Secrets, presentable},
     web,
 };
@@ -128,7 +124,7 @@ pub(super) fn is_here(url: &Url) -> bool {
 /// The first line that the program prints. What it writes to stderr is logged. The program is killed if this wait is
 /// given up.
 async fn printed(program: &Program, secrets: &Secrets) -> Result<String, String> {
-    let mut asked = Asked::start(program)?;
+    let mut asked = Running::start(program, Vec::new(), Stdio::piped)?;
     let waited = async {
         loop {
             match asked.look()? {
@@ -175,13 +171,9 @@ async fn granted(
         .finish();
     let encoded =
         |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-    let pair = format!("{}:{}", encoded(id), encoded(secret));
     let asked = client
         .post(url.clone())
-        .header(
-            AUTHORIZATION,
-            format!("Basic {}", BASE64_STANDARD.encode(pair)),
-        )
+        .basic_auth(encoded(id), Some(encoded(secret)))
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
         .body(form)
         .send()

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use reqwest::{
     Client, Method, Response, StatusCode,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION},
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 use tokio::{sync::mpsc, time::sleep};
 use url::Url;
@@ -229,24 +229,9 @@ impl Exchange {
         Ok(())
     }
 
-    /// The answer to the message, after at most one redirect within the origin.
+    /// The answer to the message. The client follows a redirect within the origin.
     async fn post(&self) -> Result<Response, End> {
         let url = &self.target.endpoint.url;
-        let response = self.post_to(url).await?;
-        let Some(next) = redirect(url, &response)? else {
-            return Ok(response);
-        };
-        let response = self.post_to(&next).await?;
-        match redirect(&next, &response)? {
-            None => Ok(response),
-            Some(_) => Err(absent(format!(
-                "redirects again, to {}",
-                presentable(&next)
-            ))),
-        }
-    }
-
-    async fn post_to(&self, url: &Url) -> Result<Response, End> {
         let request = self
             .request(Method::POST, url)
             .header(ACCEPT, "application/json, text/event-stream")
@@ -282,54 +267,17 @@ impl Exchange {
     }
 }
 
-/// The place of the same origin to which the answer redirects with the same method. Another redirect is an error: the
-/// headers of the request belong to its origin.
-fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, End> {
-    let status = response.status();
-    let trouble = match status.as_u16() {
-        307 | 308 => Trouble::Absent,
-        // A server may send one of these after it has performed the request.
-        301..=303 => Trouble::Moved,
-        _ => return Ok(None),
-    };
-    let location = response
-        .headers()
-        .get(LOCATION)
-        .and_then(|value| value.to_str().ok());
-    let to = location.and_then(|location| from.join(location).ok());
-    match to {
-        Some(to) if trouble == Trouble::Absent && to.origin() == from.origin() => Ok(Some(to)),
-        to => {
-            let to = to.map_or_else(|| "another place".to_owned(), |to| presentable(&to));
-            let why = format!(
-                "redirects to {to} (HTTP {status}), which is not followed; if that is right, write it as its `url`"
-            );
-            Err(End::Http(Refusal::new(trouble, why)))
-        }
-    }
-}
-
 /// The type of the content without its parameters.
 fn media_type(response: &Response) -> String {
-    let kind = response
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok());
-    let kind = kind
-        .unwrap_or_default()
-        .split(';')
-        .next()
-        .unwrap_or_default();
-    kind.trim().to_owned()
+    let kind = response.headers().get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next());
+    kind.unwrap_or_default().trim().to_owned()
 }
 
 fn lost(when: &str) -> End {
     let why = format!("ended the connection {when}");
     End::Http(Refusal::new(Trouble::Lost, why))
-}
-
-fn absent(why: String) -> End {
-    End::Http(Refusal::new(Trouble::Absent, why))
 }
 
 fn strange(why: String) -> End {

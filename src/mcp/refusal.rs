@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tokio::time::timeout;
 
 use super::bounds;
-use crate::task::Secrets;
+use crate::task::{Secrets, presentable};
 
 /// How long the body of a refusal is waited for, and how much of it is read.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -61,6 +61,9 @@ impl Refusal {
     /// The refusal that a status means, and the body of the answer.
     pub(super) async fn of(response: Response, secrets: &Secrets) -> (Self, Vec<u8>) {
         let status = response.status();
+        if let Some(refusal) = Self::of_redirect(&response) {
+            return (refusal, Vec::new());
+        }
         // Secrets are cut before the length, because a part of one would not be found.
         let header = |name: HeaderName| {
             let value = response.headers().get(&name)?.to_str().ok()?;
@@ -88,6 +91,25 @@ impl Refusal {
             Self::new(trouble, format!("answered with {head}{said}{advice}")),
             body,
         )
+    }
+
+    /// The refusal, if the answer redirects to a place that is not followed: the headers of the request belong to its origin.
+    fn of_redirect(response: &Response) -> Option<Self> {
+        let status = response.status();
+        let trouble = match status.as_u16() {
+            307 | 308 => Trouble::Absent,
+            // A server may send one of these after it has performed the request.
+            301..=303 => Trouble::Moved,
+            _ => return None,
+        };
+        let location = response.headers().get(header::LOCATION);
+        let location = location.and_then(|value| value.to_str().ok());
+        let to = location.and_then(|location| response.url().join(location).ok());
+        let to = to.map_or_else(|| "another place".to_owned(), |to| presentable(&to));
+        let why = format!(
+            "redirects to {to} (HTTP {status}), which is not followed; if that is right, write it as its `url`"
+        );
+        Some(Self::new(trouble, why))
     }
 }
 

@@ -6,6 +6,7 @@ use std::{sync::Arc, time::Duration};
 use reqwest::{
     Client, Method, StatusCode,
     header::{HeaderMap, HeaderName, HeaderValue},
+    redirect,
 };
 use serde::Deserialize;
 use tokio::{
@@ -385,7 +386,18 @@ fn way(url: &Url) -> (bool, bool) {
 
 /// A client for the URL, or why there is none.
 fn client(endpoint: &Endpoint, url: &Url) -> Result<Client, String> {
-    let mut client = web::client().pool_idle_timeout(IDLE);
+    let origin = url.origin();
+    // Once, and within the origin: the headers of a request belong to it.
+    let follow = redirect::Policy::custom(move |to| {
+        let is_kept = matches!(to.status().as_u16(), 307 | 308);
+        if is_kept && to.url().origin() == origin && to.previous().len() < 2 {
+            to.follow()
+        } else {
+            to.stop()
+        }
+    });
+    let client = web::client().pool_idle_timeout(IDLE);
+    let mut client = client.redirect(follow);
     if let Some(path) = &endpoint.ca_file {
         let pem = read_named(path, CERTIFICATES);
         let trusting = pem.and_then(|pem| web::trusting(client, &pem));

@@ -1,4 +1,8 @@
-//! The machine around the run: ids, clock and files.
+//! Zones by name, by path and by rule.
+
+use std::fs::File;
+
+use jiff::Timestamp;
 
 use super::*;
 
