@@ -193,7 +193,7 @@ impl Objects {
     pub(crate) fn presigned(&self, uri: &Uri, go_on: GoOn<'_>) -> Result<String, ObjectError> {
         let sign = || {
             let Place { bucket, path } = self.must_place(uri)?;
-            let signer = bucket.client.signer();
+            let signer = bucket.client.signer.as_ref();
             let signer = signer
                 .ok_or_else(|| Why::Refused("this store has no presigned URLs".to_owned()))?;
             let lifetime: Duration = self.0.storage.presigned_lifetime;

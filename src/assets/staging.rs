@@ -27,8 +27,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use self::{
-    held::{Held, open_directory},
-    removal::{MOST_SWEPT, Room, remove_some, remove_tree},
+    held::{Held, MARK, PRIVATE, open_directory},
+    removal::remove_tree,
 };
 use super::error::{StoreError, component};
 use crate::host;
@@ -42,11 +42,6 @@ pub(crate) struct Staging {
     /// Dropped last, which releases the lock.
     held: Held,
 }
-
-const PRIVATE: u32 = 0o700;
-
-/// The file that marks a scratch directory as made by oneact.
-const MARK: &str = ".oneact-scratch";
 
 /// The name of the spare directory in its parent.
 const SPARE: &str = "directory";
@@ -250,12 +245,8 @@ fn sweep(parent: &Utf8Path, turn: &Held) {
             return tracing::warn!(dir = %parent, %error, "cannot look for left-over scratch directories");
         }
     };
-    let mut room = Room(MOST_SWEPT);
     for (dir, held) in dead(parent, &names) {
-        if room.is_used_up() {
-            break;
-        }
-        match remove_some(&dir, &mut room) {
+        match remove_tree(&dir) {
             Ok(()) => held.clear(),
             Err(error) => {
                 tracing::warn!(%dir, %error, "a left-over scratch directory stays; the next run tries to remove it");

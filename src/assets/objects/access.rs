@@ -1,13 +1,13 @@
 //! How a store is reached: endpoint, region, credentials. What the settings do not say comes from the
 //! environment: for S3 from the variables that are documented, for other services as `object_store` reads it.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use object_store::{
     ClientOptions, ObjectStore, Result, StaticCredentialProvider,
-    aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, AwsCredential, Checksum},
-    azure::{MicrosoftAzure, MicrosoftAzureBuilder},
-    gcp::{GoogleCloudStorage, GoogleCloudStorageBuilder},
+    aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential, Checksum},
+    azure::MicrosoftAzureBuilder,
+    gcp::GoogleCloudStorageBuilder,
     multipart::MultipartStore,
     signer::Signer,
 };
@@ -42,52 +42,34 @@ pub(super) struct Access {
     pub(super) region: Option<String>,
     /// Fixed keys for S3; none for those of the environment.
     pub(super) keys: Option<Arc<StaticCredentialProvider<AwsCredential>>>,
+    #[cfg(test)]
+    pub(super) memory: Option<Client>,
 }
 
-/// The clients of `object_store`.
-#[derive(Debug, Clone)]
-pub(super) enum Client {
-    S3(AmazonS3),
-    Gcs(GoogleCloudStorage),
-    Azure(MicrosoftAzure),
-    #[cfg(test)]
-    Memory(Arc<object_store::memory::InMemory>),
+/// A client of `object_store`.
+#[derive(Clone)]
+pub(super) struct Client {
+    pub(super) store: Arc<dyn ObjectStore>,
+    /// None if the service has no uploads with an id.
+    pub(super) parts: Option<Arc<dyn MultipartStore>>,
+    /// None if the service has no presigned URLs.
+    pub(super) signer: Option<Arc<dyn Signer>>,
 }
 
 impl Client {
-    pub(super) fn store(&self) -> &dyn ObjectStore {
-        match self {
-            Self::S3(client) => client,
-            Self::Gcs(client) => client,
-            Self::Azure(client) => client,
-            #[cfg(test)]
-            Self::Memory(client) => client,
+    fn of<C: ObjectStore + MultipartStore + Signer>(client: C) -> Self {
+        let client = Arc::new(client);
+        Self {
+            store: client.clone(),
+            parts: Some(client.clone()),
+            signer: Some(client),
         }
     }
+}
 
-    /// None if the service has no uploads with an id.
-    pub(super) fn parts(&self) -> Option<&dyn MultipartStore> {
-        match self {
-            Self::S3(client) => Some(client),
-            Self::Gcs(client) => Some(client),
-            Self::Azure(_) => None,
-            #[cfg(test)]
-            Self::Memory(_) => None,
-        }
-    }
-
-    #[cfg_attr(
-        not(test),
-        expect(clippy::unnecessary_wraps, reason = "the store of tests has none")
-    )]
-    pub(super) fn signer(&self) -> Option<&dyn Signer> {
-        match self {
-            Self::S3(client) => Some(client),
-            Self::Gcs(client) => Some(client),
-            Self::Azure(client) => Some(client),
-            #[cfg(test)]
-            Self::Memory(_) => None,
-        }
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.store.fmt(f)
     }
 }
 
@@ -107,7 +89,7 @@ impl Access {
         let mut access = Self {
             endpoint: storage.endpoint.clone().filter(|_| own),
             region: storage.region.clone().filter(|_| own),
-            keys: None,
+            ..Self::default()
         };
         let named = match service {
             Service::S3 => access.keys_of_s3(storage)? || own && storage.has_keys_of_s3(),
@@ -205,13 +187,13 @@ impl Access {
         bucket: &str,
         purpose: &Purpose,
     ) -> Result<Client> {
+        #[cfg(test)]
+        if let Some(client) = &self.memory {
+            return Ok(client.clone());
+        }
         let headers = purpose.headers()?;
         let options = ClientOptions::new().with_default_headers(headers.clone());
-        let retry = purpose.retry();
-        let connector = Connector {
-            purpose: purpose.clone(),
-            headers,
-        };
+        let (retry, connector) = (purpose.retry(), Connector(headers));
         let endpoint = self
             .endpoint
             .as_ref()
@@ -238,13 +220,9 @@ impl Access {
                     // A server that checks it refuses content that was altered on the way.
                     .with_checksum_algorithm(Checksum::SHA256)
                     .with_client_options(options)
-                    .with_disable_bulk_delete(true);
-                Client::S3(
-                    builder
-                        .with_retry(retry)
-                        .with_http_connector(connector)
-                        .build()?,
-                )
+                    .with_disable_bulk_delete(true)
+                    .with_retry(retry);
+                Client::of(builder.with_http_connector(connector).build()?)
             }
             Service::Gcs => {
                 let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket);
@@ -252,7 +230,7 @@ impl Access {
                     builder = builder.with_base_url(endpoint);
                 }
                 let builder = builder.with_client_options(options).with_retry(retry);
-                Client::Gcs(builder.with_http_connector(connector).build()?)
+                Client::of(builder.with_http_connector(connector).build()?)
             }
             Service::Azure => {
                 let mut builder = MicrosoftAzureBuilder::from_env().with_container_name(bucket);
@@ -260,7 +238,10 @@ impl Access {
                     builder = builder.with_endpoint(endpoint.to_owned());
                 }
                 let builder = builder.with_client_options(options).with_retry(retry);
-                Client::Azure(builder.with_http_connector(connector).build()?)
+                Client {
+                    parts: None,
+                    ..Client::of(builder.with_http_connector(connector).build()?)
+                }
             }
         })
     }

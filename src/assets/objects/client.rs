@@ -17,7 +17,7 @@ use object_store::{
         HttpResponseBody, HttpService,
     },
 };
-use reqwest::{Body, Client, Request};
+use reqwest::{Body, Client, Method, Request};
 
 use crate::web;
 
@@ -28,37 +28,34 @@ const SMALL: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_mins(1);
 /// In the longest time for a request that sends content, each second stands for so many bytes.
 const SLOWEST: u64 = 64 << 10;
+/// Requests with content that share the way to the store.
+pub(super) const AT_ONCE: u64 = 2;
 
-const MAX_RETRIES: usize = 3;
 /// For so long a request is sent again.
 pub(super) const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What a client is for.
 #[derive(Debug, Clone)]
 pub(super) enum Purpose {
-    Small,
-    /// To read an object.
-    Large,
-    /// As small, after the tool was called.
-    Patient,
-    /// To send so many bytes at once.
-    Send(u64),
+    /// Before the tool is called, a store that does not answer is soon told.
+    Early,
+    /// After the tool was called.
+    Late,
     /// To complete an upload if this condition holds: a header and its value.
     Complete(&'static str, String),
 }
 
 impl Purpose {
-    /// Before the tool is called, a store that does not answer is soon told.
     pub(super) fn retry(&self) -> RetryConfig {
         let usual = RetryConfig {
-            max_retries: MAX_RETRIES,
+            max_retries: 3,
             retry_timeout: RETRY_TIMEOUT,
             ..RetryConfig::default()
         };
         match self {
-            Self::Small | Self::Large => usual,
+            Self::Early => usual,
             // The time alone ends the attempts.
-            Self::Patient | Self::Send(_) | Self::Complete(..) => RetryConfig {
+            Self::Late | Self::Complete(..) => RetryConfig {
                 max_retries: usize::MAX,
                 backoff: BackoffConfig {
                     init_backoff: Duration::from_millis(250),
@@ -80,31 +77,33 @@ impl Purpose {
     }
 }
 
-/// Makes the client. It follows no redirect: the signature would be wrong there, and another host would get the
-/// request.
+/// Makes the client, which adds these headers to each request. It follows no redirect: the signature would be wrong there,
+/// and another host would get the request.
 #[derive(Debug)]
-pub(super) struct Connector {
-    pub(super) purpose: Purpose,
-    pub(super) headers: HeaderMap,
-}
+pub(super) struct Connector(pub(super) HeaderMap);
 
 impl HttpConnector for Connector {
     fn connect(&self, _: &ClientOptions) -> Result<HttpClient> {
-        let builder = web::client()
-            .default_headers(self.headers.clone())
+        let client = web::client()
+            .default_headers(self.0.clone())
             .connect_timeout(CONNECT)
+            .read_timeout(SILENCE)
             .http1_only();
-        let builder = match self.purpose {
-            Purpose::Small | Purpose::Patient => builder.timeout(SMALL),
-            Purpose::Send(bytes) => builder.timeout(time_to_send(bytes)),
-            Purpose::Large | Purpose::Complete(..) => builder.read_timeout(SILENCE),
-        };
-        Ok(HttpClient::new(Service(builder.build().map_err(generic)?)))
+        Ok(HttpClient::new(Service(client.build().map_err(generic)?)))
+    }
+}
+
+/// The longest time for a request with so many bytes of content; none if its answer can be long, or long in coming.
+fn longest(request: &HttpRequest) -> Option<Duration> {
+    match *request.method() {
+        Method::GET | Method::POST => None,
+        _ => Some(time_to_send(request.body().content_length() as u64)),
     }
 }
 
 /// The longest time for a request that sends so many bytes.
 pub(super) fn time_to_send(bytes: u64) -> Duration {
+    let bytes = bytes.saturating_mul(AT_ONCE);
     SMALL.saturating_add(Duration::from_secs(bytes.div_ceil(SLOWEST)))
 }
 
@@ -128,7 +127,9 @@ impl HttpService for Service {
         Self: 'f,
     {
         async move {
-            let request = Request::try_from(request.map(Body::wrap)).map_err(failure)?;
+            let longest = longest(&request);
+            let mut request = Request::try_from(request.map(Body::wrap)).map_err(failure)?;
+            *request.timeout_mut() = longest;
             let response = self.0.execute(request).await.map_err(failure)?;
             let response = http::Response::<Body>::from(response);
             Ok(response.map(|body| HttpResponseBody::new(body.map_err(failure))))

@@ -1,5 +1,5 @@
-//! One object that is read: by one request if it is small, else in several parts at once. What arrives is written on one
-//! thread and hashed on another, so that the store waits for neither.
+//! One object that is read: by one request if it is small, else in several parts at once. What arrives is written and
+//! hashed on another thread, so that the store does not wait for that.
 
 use std::{
     fs::File,
@@ -14,12 +14,10 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 use object_store::{Error, GetOptions, GetRange, GetResult, Result, path::Path};
-use ring::digest;
+use ring::digest::{Context, SHA256};
 
 use super::{
-    access::Client,
     bucket::{Bucket, Ended},
-    client::Purpose,
     failure::{Trouble, Why},
 };
 use crate::{
@@ -33,13 +31,12 @@ const PART: u64 = 8 << 20;
 const LARGE: u64 = 4 * PART;
 /// Parts that are on their way at once.
 const AT_ONCE: usize = 3;
-/// Blocks that have arrived and are not written or hashed yet.
+/// Blocks that have arrived and are not written yet.
 const WAITING: usize = 16;
 
 /// An object whose content begins to arrive.
 pub(super) struct Incoming<'a> {
     bucket: &'a Bucket,
-    client: Client,
     path: &'a Path,
     seen: &'a ObjectPrint,
     first: GetResult,
@@ -60,8 +57,7 @@ impl<'a> Incoming<'a> {
         seen: &'a ObjectPrint,
         go_on: GoOn<'_>,
     ) -> Result<Self, Why> {
-        let client = bucket.client(&Purpose::Large).map_err(Trouble::from)?;
-        let ask = |range| bucket.wait(go_on, part(bucket, &client, path, seen, range));
+        let ask = |range| bucket.wait(go_on, part(bucket, path, seen, range));
         let first = if seen.bytes < LARGE {
             ask(None)
         } else {
@@ -74,7 +70,6 @@ impl<'a> Incoming<'a> {
         let first = first.map_err(Trouble::from)?;
         Ok(Self {
             bucket,
-            client,
             path,
             seen,
             first,
@@ -85,21 +80,17 @@ impl<'a> Incoming<'a> {
     fn blocks(self) -> BoxStream<'a, Result<Bytes>> {
         let Self {
             bucket,
-            client,
             path,
             seen,
             first,
         } = self;
         let parts =
             (first.range.end..seen.bytes).step_by(usize::try_from(PART).unwrap_or(usize::MAX));
-        let parts = stream::iter(parts).map(move |begin| {
-            let client = client.clone();
-            async move {
-                let range = GetRange::Bounded(begin..seen.bytes.min(begin + PART));
-                let part = part(bucket, &client, path, seen, Some(range)).await?;
-                let blocks: Vec<Bytes> = part.into_stream().try_collect().await?;
-                Ok::<_, Error>(stream::iter(blocks.into_iter().map(Ok)))
-            }
+        let parts = stream::iter(parts).map(move |begin| async move {
+            let range = GetRange::Bounded(begin..seen.bytes.min(begin + PART));
+            let part = part(bucket, path, seen, Some(range)).await?;
+            let blocks: Vec<Bytes> = part.into_stream().try_collect().await?;
+            Ok::<_, Error>(stream::iter(blocks.into_iter().map(Ok)))
         });
         let rest = parts.buffered(AT_ONCE).try_flatten();
         first.into_stream().chain(rest).boxed()
@@ -110,16 +101,11 @@ impl<'a> Incoming<'a> {
         let Self { bucket, seen, .. } = self;
         let mut blocks = self.blocks();
         let (to_write, written) = mpsc::sync_channel(WAITING);
-        let (to_hash, hashed) = mpsc::sync_channel(WAITING);
-        let to_hash = seen.sha256.as_ref().map(|_| to_hash);
         thread::scope(|scope| {
-            let writer = scope.spawn(|| write(file, written));
-            let hasher = to_hash.is_some().then(|| scope.spawn(|| hash(hashed)));
+            let hash = seen.sha256.as_ref().map(|_| Context::new(&SHA256));
+            let writer = scope.spawn(|| write(file, written, hash));
             let received = bucket.wait(go_on, async move {
                 while let Some(block) = blocks.try_next().await? {
-                    if let Some(to_hash) = &to_hash {
-                        let _ = to_hash.send(block.clone());
-                    }
                     if to_write.send(block).is_err() {
                         // The writer has failed.
                         break;
@@ -127,11 +113,9 @@ impl<'a> Incoming<'a> {
                 }
                 Ok(())
             });
-            let bytes = writer.join();
-            let sha256 = hasher.map(|hasher| hasher.join().unwrap_or_default());
+            let written = writer.join();
             received.map_err(Trouble::from)?;
-            let bytes = bytes.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
-            Ok(bytes.map(|bytes| Received { bytes, sha256 }))
+            Ok(written.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
         })
     }
 }
@@ -139,7 +123,6 @@ impl<'a> Incoming<'a> {
 /// Asks for a range of the object, or for all of it. It must be the one that was seen: some servers ignore the condition.
 async fn part(
     bucket: &Bucket,
-    client: &Client,
     path: &Path,
     seen: &ObjectPrint,
     range: Option<GetRange>,
@@ -149,7 +132,7 @@ async fn part(
         range,
         ..GetOptions::default()
     };
-    let part = client.store().get_opts(path, options).await?;
+    let part = bucket.client.store.get_opts(path, options).await?;
     if bucket.print(&part) == *seen {
         return Ok(part);
     }
@@ -159,21 +142,20 @@ async fn part(
     })
 }
 
-/// Returns the number of bytes.
-fn write(mut file: &File, blocks: mpsc::Receiver<Bytes>) -> io::Result<u64> {
+/// Writes the blocks, and hashes them if that is asked for.
+fn write(
+    mut file: &File,
+    blocks: mpsc::Receiver<Bytes>,
+    mut hash: Option<Context>,
+) -> io::Result<Received> {
     let mut bytes = 0;
     for block in blocks {
         file.write_all(&block)?;
         bytes += block.len() as u64;
+        if let Some(hash) = &mut hash {
+            hash.update(&block);
+        }
     }
-    Ok(bytes)
-}
-
-/// Returns the SHA-256 in lower-case hex.
-fn hash(blocks: mpsc::Receiver<Bytes>) -> String {
-    let mut sha256 = digest::Context::new(&digest::SHA256);
-    for block in blocks {
-        sha256.update(&block);
-    }
-    hexadecimal(sha256.finish().as_ref())
+    let sha256 = hash.map(|hash| hexadecimal(hash.finish().as_ref()));
+    Ok(Received { bytes, sha256 })
 }

@@ -24,8 +24,16 @@ fn with(name: &str, access: Access, client: Client) -> Objects {
 }
 
 pub(in crate::assets) fn in_memory() -> Objects {
-    let client = Client::Memory(Arc::new(InMemory::new()));
-    with(BUCKET, Access::default(), client)
+    let client = Client {
+        store: Arc::new(InMemory::new()),
+        parts: None,
+        signer: None,
+    };
+    let access = Access {
+        memory: Some(client.clone()),
+        ..Access::default()
+    };
+    with(BUCKET, access, client)
 }
 
 pub(in crate::assets) fn at(endpoint: &str, keys: (&str, &str)) -> Objects {
@@ -42,9 +50,10 @@ pub(in crate::assets) fn bucket_at(endpoint: &str, keys: (&str, &str), name: &st
         endpoint: Some(endpoint.parse().unwrap()),
         region: Some("us-east-1".to_owned()),
         keys: Some(Arc::new(StaticCredentialProvider::new(keys))),
+        memory: None,
     };
     let client = access
-        .client(Service::S3, name, &client::Purpose::Small)
+        .client(Service::S3, name, &client::Purpose::Early)
         .unwrap();
     with(name, access, client)
 }
@@ -68,7 +77,7 @@ pub(in crate::assets) fn put(objects: &Objects, uri: &Uri, content: &'static [u8
     let client = bucket.client.clone();
     bucket
         .wait(&|| true, async {
-            client.store().put(&path, content.into()).await
+            client.store.put(&path, content.into()).await
         })
         .unwrap();
 }

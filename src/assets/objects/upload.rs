@@ -20,7 +20,7 @@ use object_store::{
 use super::{
     access::Client,
     bucket::{Bucket, Ended, Found, MARK, missing_bucket},
-    client::{Purpose, RETRY_TIMEOUT},
+    client::{AT_ONCE, Purpose, RETRY_TIMEOUT},
     failure::{Trouble, Why},
     notes::{self, Held},
 };
@@ -31,8 +31,6 @@ use crate::{
 
 /// An object that is smaller than this is sent in one request. The size of a part.
 pub(super) const PART: u64 = 8 << 20;
-/// Parts that are on their way at once.
-const AT_ONCE: u8 = 2;
 /// Stores accept 10,000 parts.
 const MOST_PARTS: u64 = 9_000;
 /// How often it is looked again at what is there.
@@ -115,11 +113,9 @@ impl Target {
         }
         let failed = |ended: Ended| missing_bucket(ended.into());
         let size = PART.max(self.bytes.div_ceil(MOST_PARTS));
-        // The parts share the way to the store.
-        let at_once = size.saturating_mul(AT_ONCE.into());
-        let client = bucket.client(&Purpose::Send(at_once)).map_err(failed)?;
+        let client = bucket.client(&Purpose::Late).map_err(failed)?;
         let options = PutMultipartOptions::from(self.attributes());
-        let body = if let Some(parts) = client.parts() {
+        let body = if let Some(parts) = &client.parts {
             let begun = parts.create_multipart_opts(&self.path, options);
             let id = bucket.wait(go_on, begun).map_err(failed)?;
             let note = Held::write(state_dir, &bucket, self.path.as_ref(), &id);
@@ -128,7 +124,7 @@ impl Target {
             });
             Body::Parts(client.clone(), id, Vec::new(), note.ok())
         } else {
-            let begun = client.store().put_multipart_opts(&self.path, options);
+            let begun = client.store.put_multipart_opts(&self.path, options);
             Body::Blocks(bucket.wait(go_on, begun).map_err(failed)?)
         };
         // From here on, dropping the upload removes its parts.
@@ -140,7 +136,7 @@ impl Target {
         let path = &upload.target.path;
         let sent = match &mut upload.body {
             Body::Parts(client, id, parts, _) => {
-                let store = client.parts().ok_or(Why::Stopped)?;
+                let store = client.parts.as_ref().ok_or(Why::Stopped)?;
                 let mut send = |number, part| -> BoxFuture<'_, Result<PartId, Error>> {
                     store.put_part(path, id, number, part)
                 };
@@ -170,7 +166,7 @@ async fn in_parts<'a, T>(
     let mut sent = Vec::new();
     loop {
         // Before the next part is read, so that no more parts are in memory.
-        if on_their_way.len() >= AT_ONCE.into()
+        if on_their_way.len() as u64 >= AT_ONCE
             && let Some(done) = on_their_way.next().await
         {
             sent.push(done?);
@@ -211,7 +207,7 @@ impl Upload {
     /// A conditional write may be made again if its answer was lost.
     fn attempts(&mut self, go_on: GoOn<'_>) -> Result<ObjectPrint, Why> {
         let bucket = Arc::clone(&self.target.bucket);
-        let looking = bucket.client(&Purpose::Patient);
+        let looking = bucket.client(&Purpose::Late);
         let looking = looking.map_err(Trouble::from)?;
         let begun = Instant::now();
         let mut last = Why::Unreachable("other programs change the object all the time".to_owned());
@@ -307,13 +303,13 @@ impl Upload {
                     attributes: self.target.attributes(),
                     ..PutOptions::default()
                 };
-                let client = bucket.client(&Purpose::Send(self.target.bytes))?;
-                let put = client.store().put_opts(path, whole.clone().into(), options);
+                let client = bucket.client(&Purpose::Late)?;
+                let put = client.store.put_opts(path, whole.clone().into(), options);
                 bucket.wait(go_on, put).map(drop)
             }
             Body::Parts(_, id, parts, _) => {
                 let client = bucket.client(&complete(bucket.service, condition))?;
-                let Some(store) = client.parts() else {
+                let Some(store) = client.parts else {
                     return Ok(());
                 };
                 let completed = store.complete_multipart(path, id, parts.clone());
@@ -348,7 +344,7 @@ fn complete(service: Service, condition: &Condition) -> Purpose {
                 Purpose::Complete("x-goog-if-generation-match", value)
             }
             Some(value) => Purpose::Complete("if-match", value),
-            None => Purpose::Patient,
+            None => Purpose::Late,
         },
     }
 }
@@ -377,7 +373,7 @@ impl Drop for Upload {
 
 /// Removes the parts of an upload. One that does not exist has none.
 fn abort(bucket: &Bucket, path: &Path, id: &String) -> Result<(), Ended> {
-    let Some(store) = bucket.client.parts() else {
+    let Some(store) = &bucket.client.parts else {
         return Ok(());
     };
     match bucket.briefly(store.abort_multipart(path, id)) {

@@ -3,20 +3,22 @@
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io,
-    mem::MaybeUninit,
     os::unix::fs::OpenOptionsExt,
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::{
-    fs::{FileType, Mode, OFlags, RawDir, SeekFrom, fstat, lstat, openat, seek},
+    fs::{Dir, FileType, Mode, OFlags, fstat, lstat, openat},
     io::Errno,
 };
 
-use super::{MARK, PRIVATE, StoreError};
+use crate::assets::error::StoreError;
 
-/// The size of the buffer for directory entries, in bytes.
-const LISTED: usize = 2048;
+/// The mode of a scratch directory.
+pub(super) const PRIVATE: u32 = 0o700;
+
+/// The file that marks a scratch directory as made by oneact.
+pub(super) const MARK: &str = ".oneact-scratch";
 
 /// The lock on a directory. The kernel releases it when the process ends.
 #[derive(Debug)]
@@ -148,10 +150,7 @@ impl Held {
     }
 
     fn each(&self, mut see: impl FnMut(&str, FileType)) -> io::Result<()> {
-        seek(&self.dir, SeekFrom::Start(0))?;
-        let mut block = [MaybeUninit::uninit(); LISTED];
-        let mut entries = RawDir::new(&self.dir, &mut block);
-        while let Some(entry) = entries.next() {
+        for entry in Dir::read_from(&self.dir)? {
             let entry = entry?;
             match entry.file_name().to_str() {
                 Ok("." | "..") => {}
