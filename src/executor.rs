@@ -28,10 +28,10 @@ pub(crate) use crate::mcp::{
     About, HOLD, Stopping, list_warm as warm_servers, stop_warm as stop_servers,
 };
 pub(crate) use crate::plan::{
-    ARGUMENT, ChangeKind, Consent, Desk, DiffLine, DiffMark, DiffRules, Difference, Engine, Fate,
-    FileExhibit, PlanExhibit, Settled, Undo, Word, can_change, can_report, child, clear_expired,
-    engine, exhibit as exhibit_plan, fate, from_diff, is_journalled, lacks, recover, recover_all,
-    recover_named, redacted as redacted_plan,
+    ARGUMENT, Consent, Desk, DiffLine, DiffMark, DiffRules, Difference, EngineState, Fate,
+    FileExhibit, PlanExhibit, ReportedChange, Settled, Undo, Word, can_change, can_report, child,
+    clear_expired, engine, exhibit as exhibit_plan, fate, from_diff, is_journalled, lacks, recover,
+    recover_all, recover_named, redacted as redacted_plan,
 };
 pub(crate) use context::Context;
 pub use context::{Kept, Limits, RunEvent, ToolProgress, Watch};

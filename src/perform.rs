@@ -42,8 +42,8 @@ pub use crate::{
 pub use answer::{Answer, broken, overdue};
 
 pub(crate) use crate::executor::{
-    ARGUMENT, ChangeKind, Consent, DiffLine, DiffMark, DiffRules, Difference, FileExhibit,
-    PlanExhibit, Settled, Undo, Word, child, from_diff,
+    ARGUMENT, Consent, DiffLine, DiffMark, DiffRules, Difference, FileExhibit, PlanExhibit,
+    ReportedChange, Settled, Undo, Word, child, from_diff,
 };
 pub(crate) use crate::executor::{About, HOLD, Stopping, hold, stop_servers, warm_servers};
 

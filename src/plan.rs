@@ -69,7 +69,7 @@ pub(crate) use engine::Consent;
 pub(crate) use exhibit::{FileExhibit, PlanExhibit, Undo, exhibit};
 pub(crate) use from_diff::from_diff;
 pub(crate) use jail::ARGUMENT;
-pub(crate) use model::ChangeKind;
+pub(crate) use model::ReportedChange;
 pub(crate) use preview::preview;
 pub(crate) use recover::{
     Fate, Settled, clear_expired, fate, is_journalled, recover, recover_all, recover_named,
@@ -77,7 +77,7 @@ pub(crate) use recover::{
 pub(crate) use redacted::redacted;
 pub(crate) use rollback::{rollback, rollback_preview};
 pub(crate) use run::execute;
-pub(crate) use sql::{Found as Engine, probe as engine};
+pub(crate) use sql::{EngineState, probe as engine};
 
 /// The surroundings of one plan.
 #[derive(Clone, Copy)]

@@ -227,7 +227,7 @@ fn at_once<T: Sync>(
 /// The facts about a file: kind, size, time, owner, identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Facts {
-    pub(crate) kind: Kind,
+    pub(crate) kind: FileKind,
     pub(crate) dev: u64,
     pub(crate) ino: u64,
     pub(crate) bytes: u64,
@@ -249,7 +249,7 @@ pub(crate) struct Facts {
 /// POSIX's kinds of files, as far as a plan tells them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     File,
     Dir,
     Link,
@@ -322,10 +322,10 @@ impl Facts {
     fn of(found: &Statx) -> Self {
         let mode = u32::from(found.stx_mode);
         let kind = match FileType::from_raw_mode(mode) {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Dir,
-            FileType::Symlink => Kind::Link,
-            _ => Kind::Other,
+            FileType::RegularFile => FileKind::File,
+            FileType::Directory => FileKind::Dir,
+            FileType::Symlink => FileKind::Link,
+            _ => FileKind::Other,
         };
         let dev = makedev(found.stx_dev_major, found.stx_dev_minor);
         let locked = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
@@ -360,7 +360,7 @@ impl Facts {
     /// What a look at a new symbolic link would tell of its kind.
     pub(crate) fn of_new_link() -> Self {
         Self {
-            kind: Kind::Link,
+            kind: FileKind::Link,
             dev: 0,
             ino: 0,
             bytes: 0,
@@ -377,14 +377,14 @@ impl Facts {
     /// The permission bits; of a symbolic link, [`LINK_MODE`].
     pub(crate) fn git_mode(&self) -> u32 {
         match self.kind {
-            Kind::Link => LINK_MODE,
-            Kind::File | Kind::Dir | Kind::Other => self.mode,
+            FileKind::Link => LINK_MODE,
+            FileKind::File | FileKind::Dir | FileKind::Other => self.mode,
         }
     }
 
     /// Whether it has a content that can be compared: a file, or a link, whose content is where it leads.
     pub(crate) fn has_content(&self) -> bool {
-        matches!(self.kind, Kind::File | Kind::Link)
+        matches!(self.kind, FileKind::File | FileKind::Link)
     }
 
     /// Whether it is the same file with, as far as a look tells, the same content, owner and permissions.
@@ -432,7 +432,7 @@ mod tests {
     #[test]
     fn after_a_restart_the_number_of_the_file_system_says_nothing() {
         let now = Facts {
-            kind: Kind::File,
+            kind: FileKind::File,
             dev: 41,
             ino: 257,
             bytes: 4,

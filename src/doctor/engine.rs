@@ -1,7 +1,7 @@
 //! Checks the database engine with a query. Only plans with SQL need it.
 
 use crate::{
-    executor::{Engine, engine},
+    executor::{EngineState, engine},
     task::DuckDb,
 };
 
@@ -12,13 +12,13 @@ impl Doctor<'_> {
         let about = Subject::of(About::Duckdb);
         let none = "until then, plans with SQL are refused";
         self.note(match engine(settings, &self.setup.project.root) {
-            Engine::Ready(what) => Finding::good(&about, Kind::EngineGood, what),
-            Engine::Absent(why) => Finding::good(
+            EngineState::Ready(what) => Finding::good(&about, Kind::EngineGood, what),
+            EngineState::Absent(why) => Finding::good(
                 &about,
                 Kind::EngineMissing,
                 format!("not needed, unless a plan has a query ({why})"),
             ),
-            Engine::Unusable(why) => Finding::problem(
+            EngineState::Unusable(why) => Finding::problem(
                 &about,
                 Kind::EngineUnusable,
                 why,

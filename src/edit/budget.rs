@@ -2,7 +2,7 @@
 
 use crate::task::Failure;
 
-use super::EditError;
+use super::error::EditError;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edited {
@@ -48,4 +48,20 @@ impl<'a> Budget<'a> {
         }
         Err(EditError::TooLarge { most: self.most })
     }
+}
+
+/// The longest text that is read as a tree or searched for an expression, in bytes. A tree can take some hundred times as
+/// much memory, and a search takes time in proportion to the text × the compiled expression.
+pub(super) const MAX_READ: usize = 8 << 20;
+
+/// Checks that a text is short enough for what is done with it.
+pub(super) fn readable(what: &'static str, bytes: usize) -> Result<(), EditError> {
+    if bytes <= MAX_READ {
+        return Ok(());
+    }
+    Err(EditError::TooLong {
+        what,
+        bytes,
+        most: MAX_READ,
+    })
 }

@@ -1,46 +1,15 @@
 //! Reads a diff file by file: git's extended headers, and the headers of other tools.
 
 mod begin_patch;
+mod file;
 pub(super) mod names;
 
 use std::collections::HashMap;
 
-use super::hunks::{Cursor, DiffError, DiffRules, Hunk, contradiction, error_at};
+use super::hunks::{Cursor, DiffError, DiffRules, contradiction, error_at};
 
+pub(crate) use file::{FileChange, FileDiff, Mode};
 use names::Side;
-
-/// What a diff says of one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileDiff {
-    /// Where it begins, counted from 1.
-    pub(crate) line: usize,
-    pub(crate) change: FileChange,
-    /// The modes before and after, as far as the diff names them.
-    pub(crate) modes: [Option<Mode>; 2],
-    pub(crate) hunks: Vec<Hunk>,
-    /// The `index` line and the hunks, as an action carries them; none where the diff does not tell the content that it
-    /// deletes.
-    pub(crate) text: Option<String>,
-}
-
-/// What becomes of a file. Paths are as the diff names them, without prefix.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum FileChange {
-    Created(String),
-    /// The first path is that of the source.
-    Copied(String, String),
-    Deleted(String),
-    /// The paths before and after, which may be the same.
-    Edited(String, String),
-}
-
-/// The modes that git knows and a plan can express.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Plain,
-    Executable,
-    Link,
-}
 
 /// The line with which git begins a file.
 const GIT: &str = "diff --git ";

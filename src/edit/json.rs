@@ -18,12 +18,12 @@ use serde_json::Value;
 
 use super::{
     Budget, EditError, Edited, JsonPath,
+    error::unless_given_up,
     language::Grammar,
     text::{Text, apply},
-    unless_given_up,
 };
 
-use outline::{Kind, Outline, Swap, Whole};
+use outline::{Outline, Swap, ValueKind, Whole};
 use splice::Style;
 
 /// An edit at a place of a JSON document.
@@ -137,7 +137,7 @@ impl<'a> Draft<'a> {
                 may_grow(
                     path,
                     kind,
-                    Kind::Object,
+                    ValueKind::Object,
                     "json_add_property adds to objects",
                 )?;
                 if whole.member(key).is_some() {
@@ -147,7 +147,7 @@ impl<'a> Draft<'a> {
                 grown(Some(key), value)?
             }
             JsonEdit::Append { value } => {
-                may_grow(path, kind, Kind::Array, "json_append adds to arrays")?;
+                may_grow(path, kind, ValueKind::Array, "json_append adds to arrays")?;
                 grown(None, value)?
             }
             JsonEdit::Remove { key } => {
@@ -192,7 +192,12 @@ impl<'a> Draft<'a> {
 }
 
 /// Checks that the place is of the kind to which the edit adds.
-fn may_grow(path: &JsonPath, kind: Kind, wanted: Kind, adds: &str) -> Result<(), EditError> {
+fn may_grow(
+    path: &JsonPath,
+    kind: ValueKind,
+    wanted: ValueKind,
+    adds: &str,
+) -> Result<(), EditError> {
     if kind == wanted {
         return Ok(());
     }
@@ -204,13 +209,18 @@ fn may_grow(path: &JsonPath, kind: Kind, wanted: Kind, adds: &str) -> Result<(),
 
 /// The index of what `json_remove_property` takes out: a member of an object by its key, or an item of an array by its
 /// decimal index.
-fn removed(whole: &Whole<'_>, kind: Kind, path: &JsonPath, key: &str) -> Result<usize, EditError> {
+fn removed(
+    whole: &Whole<'_>,
+    kind: ValueKind,
+    path: &JsonPath,
+    key: &str,
+) -> Result<usize, EditError> {
     match kind {
-        Kind::Object => {
+        ValueKind::Object => {
             let index = whole.member(key);
             index.ok_or_else(|| path.child(key).missing(whole.without(key)))
         }
-        Kind::Array => {
+        ValueKind::Array => {
             let index = key
                 .parse()
                 .ok()
@@ -222,7 +232,7 @@ fn removed(whole: &Whole<'_>, kind: Kind, path: &JsonPath, key: &str) -> Result<
                 ))
             })
         }
-        Kind::Scalar(_) => Err(path.clone().missing(format!(
+        ValueKind::Scalar(_) => Err(path.clone().missing(format!(
             "it is {}, so nothing can be removed from it",
             kind.words()
         ))),

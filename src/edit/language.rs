@@ -4,8 +4,6 @@ use camino::Utf8Path;
 
 use crate::task::RelPath;
 
-use super::{EditError, Position};
-
 /// The language of a file, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
@@ -20,21 +18,6 @@ impl Language {
             "json" | "jsonc" => Some(Self::Json),
             "yaml" | "yml" => Some(Self::Yaml),
             _ => None,
-        }
-    }
-
-    /// The error for a text that is not valid at that byte.
-    pub(super) fn invalid(
-        self,
-        problem: impl Into<String>,
-        text: &str,
-        at: impl Into<Option<usize>>,
-    ) -> EditError {
-        EditError::Invalid {
-            what: "the file is",
-            language: self,
-            problem: problem.into(),
-            at: at.into().map(|at| Position::of(text, at)),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt, str::Chars};
 
 use serde_json::Value;
 
-use super::EditError;
+use super::error::EditError;
 
 /// A place in a JSON or YAML document: an RFC 9535 singular query (`$`, `.name`, `['name']`,
 /// `["name"]`, `[n]`, `[-n]`). It names one place; the last step need not lead anywhere yet.
@@ -12,11 +12,11 @@ use super::EditError;
 /// Displays as a normalized path (RFC 9535 §2.7): `$['a'][0]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JsonPath {
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Step {
+pub(crate) enum PathStep {
     Name(String),
     /// Counted from 0; from the end if negative.
     Index(i64),
@@ -39,7 +39,7 @@ impl JsonPath {
     /// The error that there is no such place, or no suitable one.
     pub(super) fn missing(self, problem: impl Into<String>) -> EditError {
         EditError::PlaceNotFound {
-            path: self,
+            path: self.to_string(),
             problem: problem.into(),
         }
     }
@@ -54,13 +54,13 @@ impl JsonPath {
         })
     }
 
-    pub(crate) fn steps(&self) -> &[Step] {
+    pub(crate) fn steps(&self) -> &[PathStep] {
         &self.steps
     }
 
     pub(crate) fn child(&self, name: &str) -> Self {
         let mut steps = self.steps.clone();
-        steps.push(Step::Name(name.to_owned()));
+        steps.push(PathStep::Name(name.to_owned()));
         Self { steps }
     }
 
@@ -78,7 +78,7 @@ impl fmt::Display for JsonPath {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for PathStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Index(index) => write!(f, "[{index}]"),
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
                 None => return Ok(JsonPath { steps }),
                 Some('.') => {
                     self.rest.next();
-                    steps.push(Step::Name(self.short_name()?));
+                    steps.push(PathStep::Name(self.short_name()?));
                 }
                 Some('[') => {
                     self.rest.next();
@@ -171,14 +171,14 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn bracketed(&mut self) -> Result<Step, &'static str> {
+    fn bracketed(&mut self) -> Result<PathStep, &'static str> {
         self.blank();
         let step = match self.peek() {
             Some(quote @ ('\'' | '"')) => {
                 self.rest.next();
-                Step::Name(self.quoted(quote)?)
+                PathStep::Name(self.quoted(quote)?)
             }
-            Some('-' | '0'..='9') => Step::Index(self.index()?),
+            Some('-' | '0'..='9') => PathStep::Index(self.index()?),
             Some('*') => return Err("`*` may match many places; name the one to change"),
             Some('?') => return Err("a filter may match many places; name the one to change"),
             Some(':') => return Err("a slice may match many places; name the one to change"),

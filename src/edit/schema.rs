@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::task::{Failure, RelPath};
 
 use super::{
-    Budget, Edit, EditError, Edited, Language, MAX_READ, edit, json, text::Text, unless_given_up,
-    yaml,
+    Budget, Edit, EditError, Edited, Language, budget::MAX_READ, edit, error::unless_given_up,
+    json, text::Text, yaml,
 };
 
 /// The document in a file, read strictly (R-001-162). A file that is no YAML by its name is read as
@@ -55,7 +55,7 @@ pub(crate) fn schema_update(
     let is = match unless_given_up(value(language, &edited.bytes, budget))? {
         Ok(schema) => problem(&schema),
         Err(error) => {
-            let broken = Some(error.after());
+            let broken = Some(error.of_result());
             return Ok(Edited { broken, ..edited });
         }
     };

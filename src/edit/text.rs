@@ -5,7 +5,10 @@
 
 use std::ops::Range;
 
-use super::{Budget, EditError, Edited};
+use super::{
+    budget::{Budget, Edited},
+    error::EditError,
+};
 
 const MARK: &str = "\u{FEFF}";
 
@@ -103,32 +106,6 @@ pub(super) fn line_start(body: &str, at: usize) -> usize {
 
 pub(super) fn with_ends(text: &str, end: &str) -> String {
     text.replace("\r\n", "\n").replace('\n', end)
-}
-
-/// Where a byte is, for people.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Position {
-    /// Counted from 1.
-    pub(crate) line: usize,
-    /// In characters, counted from 1.
-    pub(crate) column: usize,
-}
-
-impl Position {
-    pub(super) fn of(body: &str, at: usize) -> Self {
-        let before = body.get(..at).unwrap_or(body);
-        let line = before.get(line_start(body, at)..).unwrap_or_default();
-        Self {
-            line: before.matches('\n').count() + 1,
-            column: line.chars().count() + 1,
-        }
-    }
-}
-
-impl std::fmt::Display for Position {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "line {}, column {}", self.line, self.column)
-    }
 }
 
 /// Makes `content` line `line`; one past the last appends. Content of several lines becomes several

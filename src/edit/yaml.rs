@@ -10,39 +10,22 @@ mod lines;
 mod model;
 mod place;
 mod splice;
+mod wanted;
 mod write;
 
 use serde_json::Value;
 
 use super::{
     Budget, EditError, Edited, JsonPath, Language,
+    error::unless_given_up,
     text::{Splice, Text, apply},
-    unless_given_up,
 };
 pub(super) use draft::Draft;
 use model::{Content, Node, Part, Style};
-use place::{Change, Site};
+use place::{NodeChange, Site};
 use splice::Spot;
+pub(crate) use wanted::{MissingKey, YamlEdit};
 use write::Form;
-
-/// An edit at a place of a YAML document.
-#[derive(Debug)]
-pub(crate) enum YamlEdit {
-    /// Another value of the place.
-    Update { value: Value, missing: MissingKey },
-    /// A new last item of the sequence there.
-    Append { value: Value },
-    /// The member or the item there is taken out.
-    Remove,
-}
-
-/// What is done if a mapping does not have the last key of the path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MissingKey {
-    /// It may be a typing error.
-    Refused,
-    Created,
-}
 
 /// How a value can be written, and where a new key is put; the best way first.
 const FORMS: [Form; 3] = [Form::Lines, Form::Quoted, Form::Line];
@@ -94,9 +77,9 @@ fn splices(
     way: (Form, Spot),
 ) -> Vec<Splice> {
     match *change {
-        Change::Set(value) => vec![splice::set(body, seat, value, way.0)],
-        Change::Add(key, value) => splice::add(body, seat, (key, value), earlier, way),
-        Change::Cut(index) => splice::remove(body, seat, index).unwrap_or_default(),
+        NodeChange::Set(value) => vec![splice::set(body, seat, value, way.0)],
+        NodeChange::Add(key, value) => splice::add(body, seat, (key, value), earlier, way),
+        NodeChange::Cut(index) => splice::remove(body, seat, index).unwrap_or_default(),
     }
 }
 
@@ -116,22 +99,30 @@ fn checked(
 }
 
 /// Makes the change in the tree.
-fn make(documents: &mut [Node], number: usize, path: &JsonPath, change: Change<'_>, spot: Spot) {
+fn make(
+    documents: &mut [Node],
+    number: usize,
+    path: &JsonPath,
+    change: NodeChange<'_>,
+    spot: Spot,
+) {
     let (steps, root) = (path.steps(), documents.get_mut(number));
     let whole = match change {
-        Change::Set(_) | Change::Add(None, _) => steps,
-        Change::Add(Some(_), _) | Change::Cut(_) => steps.split_last().map_or(steps, |it| it.1),
+        NodeChange::Set(_) | NodeChange::Add(None, _) => steps,
+        NodeChange::Add(Some(_), _) | NodeChange::Cut(_) => {
+            steps.split_last().map_or(steps, |it| it.1)
+        }
     };
     let Some(node) = root.and_then(|root| root.at_mut(whole)) else {
         return;
     };
     match change {
-        Change::Set(value) => {
+        NodeChange::Set(value) => {
             let anchor = node.anchor;
             *node = Node::of(value);
             node.anchor = anchor;
         }
-        Change::Add(key, value) => {
+        NodeChange::Add(key, value) => {
             let last = node.parts.len().saturating_sub(1);
             let at = match spot {
                 Spot::BeforeLast if key.is_some() => last,
@@ -139,7 +130,7 @@ fn make(documents: &mut [Node], number: usize, path: &JsonPath, change: Change<'
             };
             node.parts.insert(at, Part::of(key, value));
         }
-        Change::Cut(index) => {
+        NodeChange::Cut(index) => {
             let Part { key, value } = node.parts.remove(index);
             let mut lost = value.anchors();
             lost.extend(key.iter().flat_map(|key| key.anchors()));
@@ -158,12 +149,12 @@ fn make(documents: &mut [Node], number: usize, path: &JsonPath, change: Change<'
 }
 
 /// What an edit of this place says when it was made.
-fn said(documents: &[Node], number: usize, path: &JsonPath, change: Change<'_>) -> String {
+fn said(documents: &[Node], number: usize, path: &JsonPath, change: NodeChange<'_>) -> String {
     let done = match change {
-        Change::Set(_) => "updated",
-        Change::Add(Some(_), _) => "created",
-        Change::Add(None, _) => "extended",
-        Change::Cut(_) => "removed",
+        NodeChange::Set(_) => "updated",
+        NodeChange::Add(Some(_), _) => "created",
+        NodeChange::Add(None, _) => "extended",
+        NodeChange::Cut(_) => "removed",
     };
     let root = documents.get(number);
     let mut node = root;
@@ -214,7 +205,8 @@ fn choose<'t, 'e>(
             Err(error) => problem = error,
         }
     }
-    let has = |(_, (_, change)): &(usize, Site<'_, '_>)| !matches!(change, Change::Add(Some(_), _));
+    let has =
+        |(_, (_, change)): &(usize, Site<'_, '_>)| !matches!(change, NodeChange::Add(Some(_), _));
     if sites.iter().any(has) {
         sites.retain(has);
     }
@@ -280,6 +272,6 @@ pub(super) fn value(text: Text<'_>, budget: &Budget<'_>) -> Result<Value, EditEr
     serde_saphyr::from_str(text.body).map_err(|error| {
         let problem = error.to_string();
         let first = problem.lines().next().unwrap_or_default();
-        Language::Yaml.invalid(first, text.body, None)
+        EditError::invalid(Language::Yaml, first, text.body, None)
     })
 }

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::task::RelPath;
 
-use super::model::{ActionId, ChangeKind};
+use super::model::{ActionId, ReportedChange};
 use crate::tree::Facts;
 
 /// What a plan does to one name: enough to tell from the disk alone whether it was done, to take it back, and to report it.
@@ -15,7 +15,7 @@ use crate::tree::Facts;
 pub(crate) struct Change {
     /// Where the file is before the plan; of a new one, where it will be.
     pub(crate) path: RelPath,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ChangeKind,
     /// `None` where no file was.
     pub(crate) before: Option<Version>,
     /// `None` where no file will be.
@@ -37,7 +37,7 @@ pub(crate) struct Change {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+pub(crate) enum ChangeKind {
     MakeDir,
     /// A directory that is removed if it is empty.
     RemoveDir,
@@ -70,7 +70,12 @@ pub(crate) struct DiffSummary {
 
 impl Change {
     /// A change of a directory.
-    pub(crate) fn of_dir(path: RelPath, kind: Kind, slot: RelPath, after: Option<Version>) -> Self {
+    pub(crate) fn of_dir(
+        path: RelPath,
+        kind: ChangeKind,
+        slot: RelPath,
+        after: Option<Version>,
+    ) -> Self {
         Self {
             path,
             kind,
@@ -87,20 +92,20 @@ impl Change {
     }
 
     /// How the change log calls it; none of a directory.
-    pub(crate) fn reported(&self) -> Option<ChangeKind> {
+    pub(crate) fn reported(&self) -> Option<ReportedChange> {
         match self.kind {
-            Kind::MakeDir | Kind::RemoveDir => None,
-            Kind::Create => Some(ChangeKind::Create),
-            Kind::Modify => Some(ChangeKind::Modify),
-            Kind::Delete => Some(ChangeKind::Delete),
-            Kind::Rename { .. } => Some(ChangeKind::Rename),
+            ChangeKind::MakeDir | ChangeKind::RemoveDir => None,
+            ChangeKind::Create => Some(ReportedChange::Create),
+            ChangeKind::Modify => Some(ReportedChange::Modify),
+            ChangeKind::Delete => Some(ReportedChange::Delete),
+            ChangeKind::Rename { .. } => Some(ReportedChange::Rename),
         }
     }
 
     /// Where a renamed file goes.
     pub(crate) fn new_path(&self) -> Option<&RelPath> {
         match &self.kind {
-            Kind::Rename { to } => Some(to),
+            ChangeKind::Rename { to } => Some(to),
             _ => None,
         }
     }

@@ -3,13 +3,12 @@
 use std::{
     fs::File,
     io::{BufRead as _, BufReader, Write as _},
-    os::unix::net::UnixStream,
     process::ExitCode,
 };
 
 use serde::{Deserialize, Serialize};
 
-use super::{pipeline, sql};
+use super::{jail::Link, pipeline, sql};
 
 /// What such a child does.
 #[derive(Deserialize)]
@@ -20,9 +19,6 @@ enum Job {
     #[cfg(test)]
     Probe(super::jail::tests::Probe),
 }
-
-/// The socket to the program that started this one. It says lines, too.
-pub(crate) type Link = BufReader<UnixStream>;
 
 /// Reads a job from the socket at the standard input, does it, and says one line there. The exit code means nothing:
 /// whatever goes wrong before the line is seen at the other end.

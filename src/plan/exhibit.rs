@@ -12,11 +12,11 @@ use super::{
     diff::{Difference, Pair, Side, lines},
     engine::{Folder, Origin, account},
     hash::{hash, hash_of_link},
-    model::ChangeKind,
+    model::ReportedChange,
     report::{Manifest, ManifestStatus, Point},
     told::so_far,
 };
-use crate::tree::{FileError, Kind, Root, there};
+use crate::tree::{FileError, FileKind, Root, there};
 
 /// The largest file that is compared, in bytes.
 const LARGEST: u64 = 256 * 1024;
@@ -50,7 +50,7 @@ pub(crate) struct FileExhibit {
     pub(crate) path: RelPath,
     /// Where a renamed file was.
     pub(crate) from: Option<RelPath>,
-    pub(crate) kind: ChangeKind,
+    pub(crate) kind: ReportedChange,
     pub(crate) actions: Vec<String>,
     /// The sizes in bytes before and after the plan; none where no file was.
     pub(crate) bytes: [Option<u64>; 2],
@@ -137,7 +137,7 @@ fn compared(
         let (dir, name) = (folder.root.parent(path)?, path.name());
         let is_link = dir
             .look(name)?
-            .is_some_and(|facts| facts.kind == Kind::Link);
+            .is_some_and(|facts| facts.kind == FileKind::Link);
         let (bytes, found) = if is_link {
             let to = dir.read_link(name)?;
             let found = hash_of_link(&to);

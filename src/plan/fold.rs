@@ -24,7 +24,7 @@ use super::{
 use crate::tree::{FileError, Inherited, Root, View};
 
 use overlay::{Failed, Overlay};
-use places::{Place, Places, SqlPlaces, places};
+use places::{ActionPaths, Places, SqlPlaces, places};
 
 /// Receives the changes of a plan.
 pub(crate) trait Sink {
@@ -246,8 +246,8 @@ fn originals<'p>(actions: &[&Action], located: &'p [Places]) -> u64 {
     let changed = |(action, places): (&&Action, &'p Places)| match (&action.operation, places) {
         (Operation::Create { .. } | Operation::Link { .. } | Operation::Pipeline { .. }, _)
         | (_, Err(_)) => None,
-        (Operation::Sql(_), Ok(Place { sql, .. })) => sql.database.as_ref(),
-        (_, Ok(Place { target, .. })) => Some(target),
+        (Operation::Sql(_), Ok(ActionPaths { sql, .. })) => sql.database.as_ref(),
+        (_, Ok(ActionPaths { target, .. })) => Some(target),
     };
     let changed = actions.iter().zip(located).filter_map(changed);
     let sizes = changed.map(|it| (&it.path, it.facts.as_ref().map_or(0, |facts| facts.bytes)));

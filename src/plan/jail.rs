@@ -8,7 +8,10 @@ use std::{
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
     os::{
         fd::OwnedFd,
-        unix::process::{CommandExt as _, ExitStatusExt as _},
+        unix::{
+            net::UnixStream,
+            process::{CommandExt as _, ExitStatusExt as _},
+        },
     },
     process::Command,
     time::Duration,
@@ -37,6 +40,9 @@ use crate::{
     host::{Outside, ignore_file_size_signal, spawn_outside},
     task::{Failure, Fault, Network},
 };
+
+/// The socket to the program that started this one. It says lines, too.
+pub(crate) type Link = BufReader<UnixStream>;
 
 /// How often a caller that waits for a child asks whether to stop.
 const LOOK: Duration = Duration::from_millis(20);

@@ -60,7 +60,7 @@ pub(crate) struct Action {
     pub(crate) depends_on: Vec<ActionId>,
     pub(crate) risk: Risk,
     /// Run after the plan was applied (R-001-81).
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<FileRule>,
     pub(crate) timeout: Duration,
 }
 
@@ -218,7 +218,7 @@ impl Operation {
 /// 001 §4.2's operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(crate) enum ChangeKind {
+pub(crate) enum ReportedChange {
     Create,
     Modify,
     Delete,
@@ -227,7 +227,7 @@ pub(crate) enum ChangeKind {
 
 /// A condition for a file after the plan. `on_failure` says what happens if it does not hold.
 #[derive(Debug)]
-pub(crate) struct Rule {
+pub(crate) struct FileRule {
     pub(crate) target: RelPath,
     pub(crate) condition: Condition,
     pub(crate) on_failure: Broken,

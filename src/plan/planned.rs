@@ -5,9 +5,9 @@ use crate::task::RelPath;
 use super::{
     change::Version,
     hash::{hash, hash_of_link},
-    model::{ActionId, ChangeKind},
+    model::{ActionId, ReportedChange},
 };
-use crate::tree::{Attributes, Dir, Facts, FileError, Kind};
+use crate::tree::{Attributes, Dir, Facts, FileError, FileKind};
 
 /// A change of a file that is only planned.
 pub(crate) struct Planned<'a> {
@@ -41,12 +41,12 @@ pub(crate) enum After<'a> {
 }
 
 impl Planned<'_> {
-    pub(crate) fn kind(&self) -> ChangeKind {
+    pub(crate) fn kind(&self) -> ReportedChange {
         match (self.before, &self.after) {
-            (None, _) => ChangeKind::Create,
-            (Some(_), After::Written { .. } | After::Linked { .. }) => ChangeKind::Modify,
-            (Some(_), After::Deleted) => ChangeKind::Delete,
-            (Some(_), After::Renamed { .. }) => ChangeKind::Rename,
+            (None, _) => ReportedChange::Create,
+            (Some(_), After::Written { .. } | After::Linked { .. }) => ReportedChange::Modify,
+            (Some(_), After::Deleted) => ReportedChange::Delete,
+            (Some(_), After::Renamed { .. }) => ReportedChange::Rename,
         }
     }
 }
@@ -67,7 +67,7 @@ impl Original {
         facts: &Facts,
         most: u64,
     ) -> Result<Self, FileError> {
-        if facts.kind == Kind::Link {
+        if facts.kind == FileKind::Link {
             return Self::link(dir, name, *facts);
         }
         let (bytes, facts, file) = dir.read_settled(name, most)?;

@@ -28,7 +28,7 @@ use crate::task::{
 use super::{
     graph,
     limits::{self, Limits},
-    model::{Action, ActionId, Links, Operation, Plan, Rule},
+    model::{Action, ActionId, FileRule, Links, Operation, Plan},
     parts::{changed_twice, parts},
     protected::Kept,
 };
@@ -277,8 +277,8 @@ fn together(actions: &[Action], limits: &Limits, findings: Findings<'_>) {
 }
 
 /// Gives the rules of the configuration to the last action on their file. Every rule is about a file of the plan.
-fn ruled(actions: &mut [Action], configured: Vec<Rule>, findings: Findings<'_>) {
-    let strange = |place: &str, rule: &Rule| {
+fn ruled(actions: &mut [Action], configured: Vec<FileRule>, findings: Findings<'_>) {
+    let strange = |place: &str, rule: &FileRule| {
         let target = quoted(rule.target.as_str());
         format!("`{place}` has a rule about {target}, which is no file of the plan")
     };

@@ -16,8 +16,8 @@ use crate::tree::{Jail, Weakness};
 
 use super::{
     at::At,
-    change::{Change, Kind},
-    model::{Action, ActionId, ChangeKind},
+    change::{Change, ChangeKind},
+    model::{Action, ActionId, ReportedChange},
 };
 
 pub(crate) use run::{PipelineRun, PipelineStatus};
@@ -52,7 +52,10 @@ pub(crate) struct Undo {
 impl Undo {
     /// Directories that the plan makes, the outermost first.
     pub(crate) fn directories(&self) -> impl DoubleEndedIterator<Item = &RelPath> {
-        let made = self.changes.iter().filter(|it| it.kind == Kind::MakeDir);
+        let made = self
+            .changes
+            .iter()
+            .filter(|it| it.kind == ChangeKind::MakeDir);
         made.map(|change| &change.path)
     }
 }
@@ -229,7 +232,7 @@ pub(crate) struct Foreseen {
     pub(crate) path: RelPath,
     /// Where a renamed file comes from.
     pub(crate) from: Option<RelPath>,
-    pub(crate) kind: ChangeKind,
+    pub(crate) kind: ReportedChange,
     /// SHA-256 in lower-case hexadecimal; none where no file is.
     pub(crate) before: Option<String>,
     /// The same, or `query SHA-256` where a query makes a content that cannot be foreseen.
@@ -351,7 +354,7 @@ mod tests {
         Foreseen {
             path: RelPath::parse(path).unwrap(),
             from: None,
-            kind: ChangeKind::Modify,
+            kind: ReportedChange::Modify,
             before: Some("00".repeat(32)),
             after: Some("11".repeat(32)),
             mode: Some(0o644),
@@ -381,7 +384,7 @@ mod tests {
         let changed: [fn(&mut Foreseen); 6] = [
             |file| file.path = RelPath::parse("c").unwrap(),
             |file| file.from = Some(RelPath::parse("c").unwrap()),
-            |file| file.kind = ChangeKind::Delete,
+            |file| file.kind = ReportedChange::Delete,
             |file| file.before = None,
             |file| file.after = None,
             |file| file.mode = Some(0o600),

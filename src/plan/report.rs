@@ -8,6 +8,7 @@
 //! | `agent_logs/executor/{date}.jsonl` | at the end: [`log_lines`] |
 
 mod execution;
+mod files;
 mod manifest;
 
 use serde_json::{Value, json};
@@ -16,17 +17,12 @@ use uuid::Uuid;
 use super::{
     at::At,
     change::Change,
-    record::{ActionEnd, Rollback, Run, Story, Verdict},
+    record::{ActionEnd, Rollback, Story, Verdict},
 };
-use crate::task::{RelPath, ReportFiles, redact_presigned, visible_json};
+use crate::task::{redact_presigned, visible_json};
+pub(crate) use files::{CHANGE_LOG, EXECUTION_REPORT, MANIFEST, SCRIPT, files, log_file};
 use manifest::script;
 pub(crate) use manifest::{Manifest, ManifestStatus, Point};
-
-/// Names of the files in a report directory.
-pub(crate) const EXECUTION_REPORT: &str = "execution_report.json";
-pub(crate) const CHANGE_LOG: &str = "change_log.json";
-pub(crate) const MANIFEST: &str = "rollback_manifest.json";
-pub(crate) const SCRIPT: &str = "rollback.sh";
 
 /// Files of the report directory: name and content.
 pub(crate) type Documents = Vec<(&'static str, Vec<u8>)>;
@@ -75,43 +71,12 @@ pub(crate) fn documents(story: &Story) -> Documents {
     [end_documents(&ended), undo_documents(story)].concat()
 }
 
-/// An object with those of these fields that have a value.
-fn with<const N: usize>(mut object: Value, fields: [(&str, Option<Value>); N]) -> Value {
-    if let Some(object) = object.as_object_mut() {
-        let fields = fields.into_iter();
-        object.extend(fields.filter_map(|(name, value)| Some((name.to_owned(), value?))));
-    }
-    object
-}
-
 /// A report as it is written: two spaces deep, a line ending at its end.
 fn bytes(report: &Value) -> Vec<u8> {
     // Texts, numbers and lists: writing them to memory cannot fail.
     let mut bytes = serde_json::to_vec_pretty(report).unwrap_or_default();
     bytes.push(b'\n');
     bytes
-}
-
-impl Run {
-    /// A file of the report directory, from the root.
-    pub(crate) fn file(&self, name: &str) -> String {
-        format!("{}/{name}", self.directory)
-    }
-}
-
-pub(crate) fn files(directory: &RelPath) -> ReportFiles {
-    let file = |name: &str| format!("{directory}/{name}");
-    ReportFiles {
-        directory: directory.to_string(),
-        execution_report: file(EXECUTION_REPORT),
-        change_log: file(CHANGE_LOG),
-        rollback_manifest: Some(file(MANIFEST)),
-    }
-}
-
-/// The executor's log of that day, from the root.
-pub(crate) fn log_file(at: &At) -> String {
-    format!("agent_logs/executor/{}.jsonl", at.day())
 }
 
 /// The whole story as lines of the log: one of JSON for each event (R-001-168), with what it is about:

@@ -38,7 +38,7 @@ use super::{
 use crate::tree::Jail;
 use crate::tree::{FileError, Root};
 
-use inverse::{Inverse, Standing, action, standing};
+use inverse::{Inverse, Standing, action, standing, unusable};
 
 /// The time limit of a rollback (R-001-173).
 const TIMEOUT: Duration = Duration::from_mins(5);
@@ -284,17 +284,6 @@ fn without_directories(root: &Root, made: &[&RelPath]) -> Vec<String> {
         _ => None,
     };
     made.iter().filter_map(left).collect()
-}
-
-fn changed(path: &RelPath, what: &str) -> Failure {
-    let message = format!(
-        "`{path}` has changed since the plan: {what}. Nothing was undone, so that nobody's work is lost"
-    );
-    Failure::new(Fault::RollbackConflict, message)
-}
-
-fn unusable(message: String) -> Failure {
-    Failure::new(Fault::ManifestUnusable, message)
 }
 
 fn unfit(why: &str) -> Failure {

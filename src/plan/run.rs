@@ -5,7 +5,7 @@ mod staging;
 mod telling;
 mod verify;
 
-use std::{ops::ControlFlow, thread, time::Duration};
+use std::{collections::BTreeSet, ops::ControlFlow, thread, time::Duration};
 
 use crate::{
     host::Moment,
@@ -29,7 +29,6 @@ use super::{
 use crate::tree::Jail;
 use crate::tree::{Root, jailed};
 
-use in_parts::Bound;
 pub(super) use staging::{Staging, begun};
 pub(super) use telling::Teller;
 use telling::{attributes_lost, hold_back};
@@ -96,6 +95,13 @@ struct Runner<'a> {
     desk: Desk<'a>,
     jail: Jail,
     root: &'a Root,
+}
+
+/// What a preview showed of a plan with pipelines.
+struct Bound {
+    foreseen: Vec<Foreseen>,
+    /// The actions of which it showed nothing.
+    later: BTreeSet<ActionId>,
 }
 
 impl<'a> Runner<'a> {

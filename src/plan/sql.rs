@@ -4,6 +4,7 @@ mod engine;
 mod find;
 mod job;
 mod library;
+mod query;
 mod session;
 mod text;
 mod view;
@@ -22,39 +23,8 @@ use super::{
 use job::{Answer, Form, Opened};
 
 pub(crate) use job::{Held, Job};
+pub(crate) use query::{Engine, Query, Source};
 pub(crate) use session::work;
-
-/// What a plan asks of the engine.
-pub(crate) struct Query<'a> {
-    /// The query file, for messages.
-    pub(crate) path: &'a RelPath,
-    pub(crate) text: &'a str,
-    pub(crate) sql: &'a Sql,
-    /// Where the files of [`Sql::inputs`] are, in their order.
-    pub(crate) inputs: Vec<Source<'a>>,
-    /// The content of the database that is changed, of which a copy is changed. None: there is no such file yet.
-    pub(crate) written: Option<&'a [u8]>,
-}
-
-/// Where a file is that a query may read.
-pub(crate) enum Source<'a> {
-    File(Held),
-    /// What the plan will have put there.
-    Planned(&'a [u8]),
-}
-
-/// How a query is run.
-pub(crate) struct Engine<'a> {
-    pub(crate) settings: &'a DuckDb,
-    /// The root: no library is loaded from below it.
-    pub(crate) root: &'a Utf8Path,
-    /// An empty directory that is the query's own. The caller removes it.
-    pub(crate) scratch: &'a Utf8Path,
-    /// The largest file of results and the largest database, in bytes.
-    pub(crate) most: u64,
-    /// Asked now and then; a reason to stop ends the child.
-    pub(crate) stopped: &'a dyn Fn() -> Option<Failure>,
-}
 
 /// Performs a query. Nothing outside the scratch directory is written.
 pub(crate) fn perform(query: &Query<'_>, engine: &Engine<'_>) -> Result<Answer, Failure> {
@@ -169,7 +139,7 @@ fn is_json(query: &Query<'_>, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 /// What the doctor finds.
-pub(crate) enum Found {
+pub(crate) enum EngineState {
     /// Its version, and where it is.
     Ready(String),
     /// Nobody has named or installed one. How to install it.
@@ -178,11 +148,11 @@ pub(crate) enum Found {
 }
 
 /// Whether the engine can be used on this machine: performs a query that reads nothing.
-pub(crate) fn probe(settings: &DuckDb, root: &Utf8Path) -> Found {
+pub(crate) fn probe(settings: &DuckDb, root: &Utf8Path) -> EngineState {
     let library = match find::find(settings, root) {
         Ok(library) => library,
-        Err(failure) if find::is_named(settings) => return Found::Unusable(failure.message),
-        Err(failure) => return Found::Absent(failure.message),
+        Err(failure) if find::is_named(settings) => return EngineState::Unusable(failure.message),
+        Err(failure) => return EngineState::Absent(failure.message),
     };
     let asked = tempfile::tempdir().map_err(|error| error.to_string());
     let asked = asked.and_then(|scratch| {
@@ -203,8 +173,8 @@ pub(crate) fn probe(settings: &DuckDb, root: &Utf8Path) -> Found {
         perform(&query, &engine).map_err(|failure| failure.message)
     });
     match asked {
-        Ok(answer) => Found::Ready(format!("{} at {library}", answer.engine)),
-        Err(why) => Found::Unusable(why),
+        Ok(answer) => EngineState::Ready(format!("{} at {library}", answer.engine)),
+        Err(why) => EngineState::Unusable(why),
     }
 }
 

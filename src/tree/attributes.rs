@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use crate::task::hexadecimal;
 
-use super::{Dir, Facts, FileError, Kind, timespec};
+use super::{Dir, Facts, FileError, FileKind, timespec};
 
 /// The attributes of one file, to be given to another.
 #[derive(Debug, Clone, Default)]
@@ -269,7 +269,7 @@ impl Dir<'_> {
     pub(crate) fn copy(&self, name: &str, to: &Dir<'_>, new: &str) -> Result<(), FileError> {
         if self
             .look(name)?
-            .is_some_and(|facts| facts.kind == Kind::Link)
+            .is_some_and(|facts| facts.kind == FileKind::Link)
         {
             return to.make_link(&self.read_link(name)?, new);
         }

@@ -24,7 +24,7 @@ use rustix::{
 
 use crate::{host, task::RelPath};
 
-use super::{FUSE, Facts, FileError, Kind, is_of_kind, root::Root, there};
+use super::{FUSE, Facts, FileError, FileKind, is_of_kind, root::Root, there};
 
 #[derive(Debug)]
 pub(crate) struct Dir<'a> {
@@ -183,8 +183,8 @@ impl<'a> Dir<'a> {
         let file = openat(&self.fd, name, flags, Mode::from_raw_mode(mode)).map_err(failed())?;
         let facts = self.facts_of(name, &file)?;
         match facts.kind {
-            Kind::File => Ok((File::from(file), facts)),
-            Kind::Dir | Kind::Link | Kind::Other => Err(failed()(Errno::ISDIR)),
+            FileKind::File => Ok((File::from(file), facts)),
+            FileKind::Dir | FileKind::Link | FileKind::Other => Err(failed()(Errno::ISDIR)),
         }
     }
 

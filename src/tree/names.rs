@@ -8,7 +8,7 @@ use rustix::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Dir, FileError, Kind};
+use super::{Dir, FileError, FileKind};
 
 /// Why a change by another program at the moment of the exchange may be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -89,7 +89,7 @@ impl Dir<'_> {
             Err(error) if error.is_unsupported() => {}
             moved => return moved.map(|()| None),
         }
-        let is_file = self.look(name)?.is_some_and(|it| it.kind == Kind::File);
+        let is_file = self.look(name)?.is_some_and(|it| it.kind == FileKind::File);
         if is_file && self.link(name, to, new).is_ok() {
             return self.remove(name).map(|()| None);
         }

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{host::stay_outside, task::RelPath};
 
-use super::{FileError, Kind, OVERLAY, innermost, is_of_kind, joined, there};
+use super::{FileError, FileKind, OVERLAY, innermost, is_of_kind, joined, there};
 
 /// An opened root: all I/O of a plan starts from its handle (R-001-24, R-001-157, R-001-158).
 #[derive(Debug)]
@@ -133,8 +133,8 @@ impl Root {
         }
         let found = self.look(&joined("resolve", &names.join("/"))?)?;
         let errno = match found.map(|facts| facts.kind) {
-            Some(Kind::Dir) => return Ok(()),
-            Some(Kind::Link) => Errno::LOOP,
+            Some(FileKind::Dir) => return Ok(()),
+            Some(FileKind::Link) => Errno::LOOP,
             Some(_) => Errno::NOTDIR,
             None => Errno::NOENT,
         };

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::task::RelPath;
 
-use super::{Dir, Facts, FileError, Kind, Root, joined, there};
+use super::{Dir, Facts, FileError, FileKind, Root, joined, there};
 
 #[derive(Debug)]
 pub(crate) struct View<'a> {
@@ -80,7 +80,7 @@ impl<'a> View<'a> {
         for _ in 0..MOST_LINKS {
             let real = self.real(&here)?;
             let facts = self.look(&real)?;
-            if facts.is_none_or(|facts| facts.kind != Kind::Link) {
+            if facts.is_none_or(|facts| facts.kind != FileKind::Link) {
                 let path = real;
                 return Ok(Located { path, facts, link });
             }

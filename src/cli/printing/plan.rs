@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{
     host::Host,
-    perform::{ChangeKind, Difference, FileExhibit, PlanExhibit, Undo, exhibit},
+    perform::{Difference, FileExhibit, PlanExhibit, ReportedChange, Undo, exhibit},
     record::Project,
     task::Failure,
 };
@@ -161,10 +161,10 @@ pub(in crate::cli) fn moment(at: &str) -> String {
 
 pub(in crate::cli) fn kind(file: &FileExhibit) -> &'static str {
     match file.kind {
-        ChangeKind::Create => "created",
-        ChangeKind::Modify => "changed",
-        ChangeKind::Delete => "deleted",
-        ChangeKind::Rename => "renamed",
+        ReportedChange::Create => "created",
+        ReportedChange::Modify => "changed",
+        ReportedChange::Delete => "deleted",
+        ReportedChange::Rename => "renamed",
     }
 }
 

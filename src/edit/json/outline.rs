@@ -11,7 +11,7 @@ use super::strict;
 use crate::edit::{
     Budget, EditError, JsonPath, Language,
     language::Grammar,
-    path::{Step, item, no_key},
+    path::{PathStep, item, no_key},
     text::{Splice, line_start},
 };
 
@@ -40,14 +40,14 @@ impl Extent {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Object,
     Array,
     /// With a word for it.
     Scalar(&'static str),
 }
 
-impl Kind {
+impl ValueKind {
     /// The kind of the value with which the text starts.
     fn of(text: &str) -> Self {
         match text.as_bytes().first() {
@@ -158,11 +158,11 @@ impl Outline {
             let whole = self.whole(body, at);
             let missing = |problem: String| path.first(depth + 1).missing(problem);
             let index = match (step, self.kind(body, at)) {
-                (Step::Name(name), Kind::Object) => {
+                (PathStep::Name(name), ValueKind::Object) => {
                     let index = whole.member(name);
                     index.ok_or_else(|| missing(whole.without(name)))?
                 }
-                (Step::Index(index), Kind::Array) => {
+                (PathStep::Index(index), ValueKind::Array) => {
                     let count = whole.parts.len();
                     let index = item(*index, count);
                     index.ok_or_else(|| missing(format!("the array has {count} items")))?
@@ -183,8 +183,8 @@ impl Outline {
         self.extents.get(at).copied().unwrap_or_default()
     }
 
-    pub(super) fn kind(&self, body: &str, at: usize) -> Kind {
-        Kind::of(body.get(self.extent(at).start..).unwrap_or_default())
+    pub(super) fn kind(&self, body: &str, at: usize) -> ValueKind {
+        ValueKind::of(body.get(self.extent(at).start..).unwrap_or_default())
     }
 
     /// The positions of this value and of all that it contains.
@@ -230,7 +230,8 @@ impl Outline {
 
     /// Whether the document is one empty object or array.
     pub(super) fn is_empty(&self, body: &str) -> bool {
-        self.extents.len() == 1 && matches!(self.kind(body, 0), Kind::Object | Kind::Array)
+        self.extents.len() == 1
+            && matches!(self.kind(body, 0), ValueKind::Object | ValueKind::Array)
     }
 
     /// Brings the outline up to date with an edit. An edit that touches another value, or writes something else than
@@ -309,8 +310,9 @@ pub(super) const STRICT: ScannerOptions = ScannerOptions {
 
 /// The values that start at this byte or after it. Anything that is no JSON and has these tokens is not seen.
 pub(super) fn scan(body: &str, from: usize) -> Scanned {
-    let invalid =
-        |problem: String, at: usize| Some(Language::Json.invalid(problem, body, from + at));
+    let invalid = |problem: String, at: usize| {
+        Some(EditError::invalid(Language::Json, problem, body, from + at))
+    };
     let mut scanner = Scanner::new(body.get(from..).unwrap_or_default(), &STRICT);
     let mut scanned = Scanned::default();
     // The positions of the collections that have not ended yet, and their keys so far.

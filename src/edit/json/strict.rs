@@ -25,7 +25,7 @@ pub(super) fn read<T: DeserializeOwned>(
             .split_inclusive('\n')
             .take(error.line().saturating_sub(1));
         let at = lines.map(str::len).sum::<usize>() + error.column().saturating_sub(1);
-        Language::Json.invalid(problem, body, at)
+        EditError::invalid(Language::Json, problem, body, at)
     })
 }
 
@@ -37,5 +37,5 @@ pub(super) fn not_strict(body: &str) -> EditError {
     if let Some(EditError::Invalid { problem, .. }) = &mut error {
         problem.push_str(WHERE);
     }
-    error.unwrap_or_else(|| Language::Json.invalid("comments", body, None))
+    error.unwrap_or_else(|| EditError::invalid(Language::Json, "comments", body, None))
 }

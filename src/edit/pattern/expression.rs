@@ -1,4 +1,4 @@
-//! Searches for regular expressions. A text that is searched is small enough ([`MAX_READ`]), so that a search ends in time;
+//! Searches for regular expressions. A text that is searched is small enough ([`readable`]), so that a search ends in time;
 //! a signal or the time limit can stop the edit between two matches.
 
 use std::{ops::Range, sync::LazyLock};
@@ -11,7 +11,7 @@ use regex_automata::{
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::{
-    super::{Budget, EditError, fits, text::with_ends},
+    super::{Budget, EditError, budget::readable, text::with_ends},
     PatternError,
     rewriting::{Replacement, Rewriting},
 };
@@ -54,7 +54,7 @@ impl Expression {
         replacement: &str,
         rewriting: &mut Rewriting<'_>,
     ) -> Result<(), EditError> {
-        fits(
+        readable(
             "use a literal pattern: a regular expression is searched for in texts of",
             body.len(),
         )?;

@@ -10,7 +10,8 @@ use regex_automata::{
 use super::{
     super::{
         Budget, EditError,
-        text::{Position, end_near, with_ends},
+        error::Position,
+        text::{end_near, with_ends},
     },
     Count, Sought,
 };

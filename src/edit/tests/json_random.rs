@@ -244,8 +244,8 @@ fn at<'v>(value: &'v mut Value, path: &str) -> &'v mut Value {
         .steps()
         .iter()
         .fold(value, |value, step| match step {
-            crate::edit::path::Step::Name(name) => &mut value[name],
-            crate::edit::path::Step::Index(index) => {
+            crate::edit::path::PathStep::Name(name) => &mut value[name],
+            crate::edit::path::PathStep::Index(index) => {
                 let length = value.as_array().unwrap().len();
                 &mut value[crate::edit::path::item(*index, length).unwrap()]
             }

@@ -1,7 +1,7 @@
 //! Every place of files as people write them, set to values of every kind.
 
 use super::*;
-use crate::edit::path::Step;
+use crate::edit::path::PathStep;
 
 const FILES: [(&str, &str); 5] = [
     ("workflow", include_str!("material/workflow.yaml")),
@@ -46,12 +46,12 @@ fn places(value: &Value, path: &JsonPath, found: &mut Vec<JsonPath>) {
 
 fn slot<'v>(value: &'v mut Value, path: &JsonPath) -> &'v mut Value {
     path.steps().iter().fold(value, |value, step| match step {
-        Step::Name(name) => value
+        PathStep::Name(name) => value
             .as_object_mut()
             .unwrap()
             .entry(name.clone())
             .or_insert(Value::Null),
-        Step::Index(index) => &mut value[usize::try_from(*index).unwrap()],
+        PathStep::Index(index) => &mut value[usize::try_from(*index).unwrap()],
     })
 }
 

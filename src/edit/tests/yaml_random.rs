@@ -201,11 +201,11 @@ impl Place {
         path.steps()
             .iter()
             .fold(self, |place, step| match (&mut place.node, step) {
-                (Node::Members(members), crate::edit::path::Step::Name(name)) => {
+                (Node::Members(members), crate::edit::path::PathStep::Name(name)) => {
                     let found = members.iter_mut().find(|(key, _)| key_text(key) == *name);
                     &mut found.unwrap().1
                 }
-                (Node::Items(items), crate::edit::path::Step::Index(index)) => {
+                (Node::Items(items), crate::edit::path::PathStep::Index(index)) => {
                     &mut items[usize::try_from(*index).unwrap()]
                 }
                 other => panic!("{other:?}"),

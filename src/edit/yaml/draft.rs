@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     MissingKey, YamlEdit, checked, choose, make,
     model::{self, Node},
-    place::Change,
+    place::NodeChange,
     said,
     splice::Spot,
     splices,
@@ -104,7 +104,7 @@ impl Draft {
         self.changes.push(Made {
             document: number,
             path: path.clone(),
-            is_new: matches!(site.1, Change::Add(..)),
+            is_new: matches!(site.1, NodeChange::Add(..)),
             splices,
         });
         Ok(Some(said))

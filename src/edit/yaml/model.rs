@@ -7,8 +7,9 @@ use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, StrInput, Structur
 
 use super::lines::{after, line_before};
 use crate::edit::{
-    Budget, EditError, Language, fits,
-    path::{Step, item},
+    Budget, EditError, Language,
+    budget::readable,
+    path::{PathStep, item},
     text::without_end,
 };
 
@@ -84,19 +85,19 @@ impl std::hash::Hash for Node {
 
 impl Node {
     /// The index of the part to which the step leads.
-    pub(super) fn index(&self, step: &Step) -> Option<usize> {
+    pub(super) fn index(&self, step: &PathStep) -> Option<usize> {
         match (step, &self.content) {
-            (Step::Name(name), Content::Mapping) => {
+            (PathStep::Name(name), Content::Mapping) => {
                 let mut names = self.parts.iter().map(Part::name);
                 names.position(|key| key == Some(name))
             }
-            (Step::Index(index), Content::Sequence) => item(*index, self.parts.len()),
+            (PathStep::Index(index), Content::Sequence) => item(*index, self.parts.len()),
             _ => None,
         }
     }
 
     /// The node to which these steps lead, to be changed.
-    pub(super) fn at_mut(&mut self, steps: &[Step]) -> Option<&mut Self> {
+    pub(super) fn at_mut(&mut self, steps: &[PathStep]) -> Option<&mut Self> {
         steps.iter().try_fold(self, |node, step| {
             let index = node.index(step)?;
             Some(&mut node.parts.get_mut(index)?.value)
@@ -165,7 +166,7 @@ impl Node {
 /// Reads every document of the text. Duplicate keys, also of other spelling, are an error. A text that is
 /// too long is not begun.
 pub(super) fn read(body: &str, budget: &Budget<'_>) -> Result<Vec<Node>, EditError> {
-    fits("YAML is read", body.len())?;
+    readable("YAML is read", body.len())?;
     // The last line of a block scalar has no line end if the file has none (YAML 1.2.2, rule 165).
     let options = options! { emit_comments: false, block_scalar_eof_without_line_feed: true };
     let mut reader = Reader {
@@ -204,10 +205,10 @@ struct Reader<'a> {
 }
 
 /// An event, and its bytes.
-type Found<'a> = (Event<'a>, Range<usize>);
+type Token<'a> = (Event<'a>, Range<usize>);
 
 impl<'a> Reader<'a> {
-    fn next(&mut self) -> Result<Found<'a>, EditError> {
+    fn next(&mut self) -> Result<Token<'a>, EditError> {
         if self.count.is_multiple_of(EVENTS) {
             self.budget.go_on()?;
         }
@@ -220,10 +221,10 @@ impl<'a> Reader<'a> {
     }
 
     fn invalid(&self, problem: impl Into<String>, at: impl Into<Option<usize>>) -> EditError {
-        Language::Yaml.invalid(problem, self.body, at)
+        EditError::invalid(Language::Yaml, problem, self.body, at)
     }
 
-    fn node(&mut self, (event, mut span): Found<'a>, depth: usize) -> Result<Node, EditError> {
+    fn node(&mut self, (event, mut span): Token<'a>, depth: usize) -> Result<Node, EditError> {
         if depth > DEEPEST {
             return Err(self.invalid(format!("more than {DEEPEST} levels"), span.start));
         }
@@ -276,7 +277,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next event inside of a collection; at its end none, and the collection's span ends there.
-    fn inside(&mut self, span: &mut Range<usize>) -> Result<Option<Found<'a>>, EditError> {
+    fn inside(&mut self, span: &mut Range<usize>) -> Result<Option<Token<'a>>, EditError> {
         let (event, at) = self.next()?;
         if matches!(event, Event::SequenceEnd | Event::MappingEnd) {
             span.end = at.end;
@@ -285,7 +286,7 @@ impl<'a> Reader<'a> {
         Ok(Some((event, at)))
     }
 
-    fn member(&mut self, first: Found<'a>, depth: usize) -> Result<Part, EditError> {
+    fn member(&mut self, first: Token<'a>, depth: usize) -> Result<Part, EditError> {
         let key = self.node(first, depth)?;
         let first = self.next()?;
         let mut value = self.node(first, depth)?;

@@ -9,14 +9,14 @@ use super::{
 };
 use crate::edit::{
     EditError, JsonPath,
-    path::{Step, no_key},
+    path::{PathStep, no_key},
 };
 
 /// What a document gets, and at which node: a change of its parts at the collection.
-pub(super) type Site<'t, 'e> = (Seat<'t>, Change<'e>);
+pub(super) type Site<'t, 'e> = (Seat<'t>, NodeChange<'e>);
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Change<'e> {
+pub(super) enum NodeChange<'e> {
     /// Another value.
     Set(&'e Value),
     /// A new member with this key, or a new last item.
@@ -68,14 +68,16 @@ pub(super) fn find<'t, 'e>(
         let is_last = depth + 1 == path.steps().len();
         let problem = match (&seat.node.content, step, edit) {
             (Content::Alias(_), ..) => return Err(behind_alias(&path.first(depth))),
-            (Content::Mapping, Step::Name(key), YamlEdit::Update { value, missing }) if is_last => {
+            (Content::Mapping, PathStep::Name(key), YamlEdit::Update { value, missing })
+                if is_last =>
+            {
                 if *missing == MissingKey::Created {
-                    return Ok((seat, Change::Add(Some(key), value)));
+                    return Ok((seat, NodeChange::Add(Some(key), value)));
                 }
                 missing_key(seat.node, key) + "; `\"create\": true` adds a new key"
             }
-            (Content::Mapping, Step::Name(name), _) => missing_key(seat.node, name),
-            (Content::Sequence, Step::Index(_), _) => {
+            (Content::Mapping, PathStep::Name(name), _) => missing_key(seat.node, name),
+            (Content::Sequence, PathStep::Index(_), _) => {
                 format!("the sequence has {} items", seat.node.parts.len())
             }
             _ => format!(
@@ -100,7 +102,7 @@ fn possible<'t, 'e>(
     let node = seat.node;
     let problem = match (edit, &node.content, within) {
         (YamlEdit::Append { value }, Content::Sequence, _) => {
-            return Ok((seat, Change::Add(None, value)));
+            return Ok((seat, NodeChange::Add(None, value)));
         }
         (YamlEdit::Append { .. }, Content::Alias(_), _) => return Err(behind_alias(path)),
         (YamlEdit::Append { .. }, ..) => {
@@ -121,12 +123,12 @@ fn possible<'t, 'e>(
                 "the value at {path} holds anchors, which would be lost with it; change what is in it \
                  one by one"
             ),
-            None => return Ok((seat, Change::Set(value))),
+            None => return Ok((seat, NodeChange::Set(value))),
         },
         (YamlEdit::Remove, _, Some((whole, index))) => {
             let anchors = node.anchors();
             if root.aliases(&anchors) == node.aliases(&anchors) {
-                return Ok((whole, Change::Cut(index)));
+                return Ok((whole, NodeChange::Cut(index)));
             }
             format!(
                 "the value at {path} has an anchor that an alias elsewhere refers to; change the alias first"

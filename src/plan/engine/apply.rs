@@ -3,7 +3,7 @@
 use rustix::{fs::RenameFlags, io::Errno};
 
 use crate::{
-    plan::change::{Change, Kind, Version},
+    plan::change::{Change, ChangeKind, Version},
     task::RelPath,
     tree::{Dir, FileError, View, Weakness},
 };
@@ -43,20 +43,20 @@ pub(crate) fn apply(
     let (dir, aside) = (view.parent(path)?, view.parent(&change.slot)?);
     let changed = || ApplyError::Changed(path.to_string());
     match (&change.kind, &change.before, &change.after) {
-        (Kind::RemoveDir, ..) => {
+        (ChangeKind::RemoveDir, ..) => {
             set_aside(view, path, &dir, &change.slot)?;
             Ok(None)
         }
-        (Kind::Modify, Some(before), Some(after)) => match way {
+        (ChangeKind::Modify, Some(before), Some(after)) => match way {
             Way::Exchange => exchange(&dir, path, (&aside, slot), before, after),
             Way::Replace => replace(&aside, slot, &dir, path.name(), before),
         },
-        (Kind::Delete, Some(before), _) => {
+        (ChangeKind::Delete, Some(before), _) => {
             let weakness = moved(&dir, path, &aside, slot, before)?;
             // No other program uses a slot, so nothing can be replaced there, and the content of the file was compared.
             Ok(weakness.filter(|why| *why != Weakness::NoReplace))
         }
-        (Kind::Rename { to }, Some(before), _) => {
+        (ChangeKind::Rename { to }, Some(before), _) => {
             moved(&dir, path, &*view.parent(to)?, to.name(), before)
         }
         _ => match aside.put_at(slot, &dir, path.name()) {

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     host::user_id,
     plan::{
-        change::{Change, Kind, Version, of_files},
+        change::{Change, ChangeKind, Version, of_files},
         hash::hash_of_link,
     },
     task::{RelPath, hexadecimal},
@@ -87,11 +87,11 @@ fn adopt(root: &Root, change: &Change) -> Result<Change, FileError> {
     for at in [&change.slot, &change.path] {
         let Some(dir) = held(root, at)? else { continue };
         let now = match change.kind {
-            Kind::MakeDir => dir
+            ChangeKind::MakeDir => dir
                 .look(at.name())?
-                .filter(|facts| facts.kind == tree::Kind::Dir),
-            Kind::Create | Kind::Modify => is_result(&dir, at.name(), after)?,
-            Kind::Delete | Kind::Rename { .. } | Kind::RemoveDir => None,
+                .filter(|facts| facts.kind == tree::FileKind::Dir),
+            ChangeKind::Create | ChangeKind::Modify => is_result(&dir, at.name(), after)?,
+            ChangeKind::Delete | ChangeKind::Rename { .. } | ChangeKind::RemoveDir => None,
         };
         after.facts.ino = now.map_or(after.facts.ino, |facts| facts.ino);
     }
@@ -147,7 +147,7 @@ pub(super) fn with_content(
 pub(super) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
     if dir
         .look(name)?
-        .is_some_and(|facts| facts.kind == tree::Kind::Link)
+        .is_some_and(|facts| facts.kind == tree::FileKind::Link)
     {
         return Ok(hash_of_link(&dir.read_link(name)?));
     }

@@ -15,7 +15,7 @@ use super::journal::JOURNAL;
 use crate::{
     plan::report::{Documents, MANIFEST, SCRIPT},
     task::{RelPath, Sanction},
-    tree::{Dir, FileError, Inherited, Kind, Root, innermost, joined, there},
+    tree::{Dir, FileError, FileKind, Inherited, Root, innermost, joined, there},
 };
 
 pub(crate) const REPORTS: &str = "agent_outputs/reports";
@@ -294,7 +294,7 @@ impl<'a> Folder<'a> {
                 continue;
             };
             match dir.look(slot.name())?.map(|facts| facts.kind) {
-                Some(Kind::Dir) => dir.remove_dir(slot.name())?,
+                Some(FileKind::Dir) => dir.remove_dir(slot.name())?,
                 Some(_) => dir.remove(slot.name())?,
                 None => {}
             }
@@ -305,7 +305,7 @@ impl<'a> Folder<'a> {
     fn clear_part(&self, part: &str, spared: &[RelPath]) -> Result<(), FileError> {
         self.slots.take();
         let kind = self.dir.look(part)?.map(|facts| facts.kind);
-        if kind == Some(Kind::Dir) && remove_tree(self.root, &self.below(part)?, spared)? {
+        if kind == Some(FileKind::Dir) && remove_tree(self.root, &self.below(part)?, spared)? {
             self.dir.remove_dir(part)?;
         }
         Ok(())
@@ -350,7 +350,7 @@ pub(crate) fn forget(root: &Root, name: &str) -> Result<(), FileError> {
     let Some(marks) = there(marks(root))? else {
         return Ok(());
     };
-    if marks.look(name)?.map(|facts| facts.kind) != Some(Kind::Dir) {
+    if marks.look(name)?.map(|facts| facts.kind) != Some(FileKind::Dir) {
         return marks.remove(name);
     }
     let path = joined("remove", &format!("{REPORTS}/{UNFINISHED}/{name}"))?;
@@ -383,8 +383,8 @@ fn remove_tree(root: &Root, path: &RelPath, spared: &[RelPath]) -> Result<bool, 
             continue;
         };
         match dir.look(&name)?.map(|facts| facts.kind) {
-            Some(Kind::Dir) if remove_tree(root, &child, spared)? => dir.remove_dir(&name)?,
-            Some(Kind::Dir) => is_empty = false,
+            Some(FileKind::Dir) if remove_tree(root, &child, spared)? => dir.remove_dir(&name)?,
+            Some(FileKind::Dir) => is_empty = false,
             Some(_) => dir.remove(&name)?,
             None => {}
         }

@@ -5,7 +5,7 @@
 
 use crate::{
     plan::{
-        change::{Change, Kind},
+        change::{Change, ChangeKind},
         limits::Limits,
         record::Ending,
         report::Documents,
@@ -158,7 +158,7 @@ fn ended(
         )?,
         State::Ready => {
             match folder.dir.look(STAGED)?.map(|facts| facts.kind) {
-                Some(tree::Kind::Dir) => {}
+                Some(tree::FileKind::Dir) => {}
                 None => folder.make_slots()?,
                 Some(_) => {
                     let what = "is not a directory: move it to another place";
@@ -319,16 +319,16 @@ fn would_change(folder: &Folder<'_>, account: &Account) -> Vec<String> {
 fn would_undo(change: &Change) -> String {
     let (path, slot) = (&change.path, &change.slot);
     match &change.kind {
-        Kind::MakeDir => format!("remove the directory {path}, if it is empty"),
-        Kind::Create => {
+        ChangeKind::MakeDir => format!("remove the directory {path}, if it is empty"),
+        ChangeKind::Create => {
             format!(
                 "remove {path}, if it still has the content that the plan wrote, as the journal records it"
             )
         }
-        Kind::Modify => format!("replace {path} with {slot}"),
-        Kind::Delete => format!("put {slot} back as {path}"),
-        Kind::Rename { to } => format!("rename {to} back to {path}"),
-        Kind::RemoveDir => format!("make the directory {path} again"),
+        ChangeKind::Modify => format!("replace {path} with {slot}"),
+        ChangeKind::Delete => format!("put {slot} back as {path}"),
+        ChangeKind::Rename { to } => format!("rename {to} back to {path}"),
+        ChangeKind::RemoveDir => format!("make the directory {path} again"),
     }
 }
 

@@ -14,7 +14,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::tree::{Dir, FileError, Kind, Root, joined, there};
+use crate::tree::{Dir, FileError, FileKind, Root, joined, there};
 
 use super::folder::{PRIVATE, REPORTS, list, reports};
 
@@ -103,7 +103,7 @@ fn remove(root: &Root, name: &str) -> Result<(), FileError> {
     let path = joined("remove", &format!("{REPORTS}/{SCRATCH}/{name}"))?;
     let scratches = scratches(root)?;
     match scratches.look(name)?.map(|facts| facts.kind) {
-        Some(Kind::Dir) => {
+        Some(FileKind::Dir) => {
             let at = root.path().join(path.as_path());
             open_up(at.as_std_path());
             fs::remove_dir_all(&at).map_err(FileError::of("remove", &at))?;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{
     plan::{
-        change::{Change, DiffSummary, Kind, Version},
+        change::{Change, ChangeKind, DiffSummary, Version},
         hash::{hash, hash_of_link},
         planned::{After, Original, Planned},
         record::Run,
@@ -124,7 +124,7 @@ impl<'a> Stage<'a> {
         mount: u64,
         inherited: &Inherited,
     ) -> Result<(), FileError> {
-        let made = |change: &Change| change.kind == Kind::MakeDir && change.path == *path;
+        let made = |change: &Change| change.kind == ChangeKind::MakeDir && change.path == *path;
         if self.work.changes.iter().chain(&self.changes).any(made) {
             return Ok(());
         }
@@ -135,7 +135,7 @@ impl<'a> Stage<'a> {
             sha256: String::new(),
             attributes: String::new(),
         };
-        let change = Change::of_dir(path.clone(), Kind::MakeDir, slot, Some(after));
+        let change = Change::of_dir(path.clone(), ChangeKind::MakeDir, slot, Some(after));
         self.changes.push(change);
         Ok(())
     }
@@ -145,9 +145,10 @@ impl<'a> Stage<'a> {
     pub(crate) fn remove_dir(&mut self, path: RelPath) -> Result<(), FileError> {
         let root = self.work.folder.root;
         let found = root.look(&path)?.map(|facts| facts.kind);
-        if found == Some(tree::Kind::Dir) && root.dir(Some(&path))?.mount()? == self.work.mount {
+        if found == Some(tree::FileKind::Dir) && root.dir(Some(&path))?.mount()? == self.work.mount
+        {
             let slot = self.own_slot()?;
-            let change = Change::of_dir(path, Kind::RemoveDir, slot, None);
+            let change = Change::of_dir(path, ChangeKind::RemoveDir, slot, None);
             self.changes.push(change);
         }
         Ok(())
@@ -171,20 +172,22 @@ impl<'a> Stage<'a> {
                 let attributes = attributes.clone().stamped(self.clock);
                 let (version, lost) = self.fill(&slot, bytes, &attributes)?;
                 degraded = lost;
-                let kind = before.as_ref().map_or(Kind::Create, |_| Kind::Modify);
+                let kind = before
+                    .as_ref()
+                    .map_or(ChangeKind::Create, |_| ChangeKind::Modify);
                 (kind, Some(version))
             }
             After::Linked { to } => {
                 let version = self.fill_link(&slot, to)?;
-                (Kind::Create, Some(version))
+                (ChangeKind::Create, Some(version))
             }
-            After::Deleted => (Kind::Delete, None),
+            After::Deleted => (ChangeKind::Delete, None),
             After::Renamed { to } => {
                 if let Some(original) = planned.before {
                     self.keep(&slot, original)?;
                 }
                 let to = (*to).clone();
-                (Kind::Rename { to }, before.clone())
+                (ChangeKind::Rename { to }, before.clone())
             }
         };
         let backup = before.as_ref();
@@ -210,7 +213,7 @@ impl<'a> Stage<'a> {
     /// The copy of a file that is renamed, which becomes its backup.
     fn keep(&mut self, slot: &RelPath, original: &Original) -> Result<(), FileError> {
         let facts = &original.version.facts;
-        if facts.kind == tree::Kind::Link {
+        if facts.kind == tree::FileKind::Link {
             let to = String::from_utf8_lossy(&original.bytes);
             return self.work.folder.beside(slot)?.make_link(&to, slot.name());
         }

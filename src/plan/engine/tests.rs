@@ -13,7 +13,7 @@ use super::{
     undo::undo,
 };
 use crate::{
-    plan::change::{Change, Kind, Version},
+    plan::change::{Change, ChangeKind, Version},
     task::RelPath,
     tree::{Root, View},
 };
@@ -51,7 +51,12 @@ fn version(place: &Place, name: &str) -> Version {
 }
 
 /// A change of a file with its slot, and its backup if there was a file.
-fn change(kind: Kind, at: [&str; 2], before: Option<Version>, after: Option<Version>) -> Change {
+fn change(
+    kind: ChangeKind,
+    at: [&str; 2],
+    before: Option<Version>,
+    after: Option<Version>,
+) -> Change {
     let backup = before.as_ref().map(|_| path(&format!("{}.bak", at[0])));
     Change {
         before,
@@ -66,7 +71,7 @@ fn path(name: &str) -> RelPath {
 }
 
 fn gone() -> Change {
-    Change::of_dir(path("made"), Kind::RemoveDir, path("slot"), None)
+    Change::of_dir(path("made"), ChangeKind::RemoveDir, path("slot"), None)
 }
 
 #[test]
@@ -110,7 +115,7 @@ fn what_others_wrote_to_a_file_of_ours_while_it_was_taken_back_is_not_lost() {
     let text = |name: &str| fs::read_to_string(place.path.join(name)).unwrap();
     fs::write(place.path.join("slot"), "new").unwrap();
     let after = version(&place, "slot");
-    let entry = change(Kind::Create, ["made.txt", "slot"], None, Some(after));
+    let entry = change(ChangeKind::Create, ["made.txt", "slot"], None, Some(after));
     make(&place, &entry);
     fs::write(place.path.join("made.txt"), "new and theirs").unwrap();
     let undone = undo(&place.root, &entry).unwrap();
@@ -157,7 +162,7 @@ fn the_newest_of_the_saves_that_come_while_a_change_is_given_back_stays() {
         fs::write(&staged, "ours").unwrap();
         let after = version(&place, slot.as_str());
         let entry = change(
-            Kind::Modify,
+            ChangeKind::Modify,
             ["notes", slot.as_str()],
             Some(before),
             Some(after),
@@ -187,7 +192,7 @@ fn a_file_that_was_made_and_is_gone_does_not_show_that_its_plan_was_undone() {
     let place = place();
     fs::write(place.path.join("made"), "new").unwrap();
     let after = version(&place, "made");
-    let made = change(Kind::Create, ["made", "slot"], None, Some(after));
+    let made = change(ChangeKind::Create, ["made", "slot"], None, Some(after));
     fs::remove_file(place.path.join("made")).unwrap();
     assert!(!super::is_undone(&place.root, &[made]).unwrap());
 }

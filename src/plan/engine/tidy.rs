@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rustix::io::Errno;
 
 use crate::{
-    plan::change::{Change, Kind},
+    plan::change::{Change, ChangeKind},
     task::RelPath,
     tree::{Barrier, Facts, FileError, View, durable, there},
 };
@@ -30,7 +30,7 @@ pub(super) fn tidy(
         let Some(aside) = there(view.parent(slot))? else {
             continue;
         };
-        if change.kind == Kind::RemoveDir {
+        if change.kind == ChangeKind::RemoveDir {
             match aside.remove_dir(slot.name()) {
                 Err(error) if error.errno == Errno::NOTEMPTY => {
                     notes.push(format!("{path}: somebody put files into the directory while it was removed; they are kept in {slot}."));
@@ -46,7 +46,7 @@ pub(super) fn tidy(
             continue;
         };
         let same = |facts: &Facts| facts.same_later(&before.facts);
-        let is_copy = matches!(change.kind, Kind::Rename { .. });
+        let is_copy = matches!(change.kind, ChangeKind::Rename { .. });
         let differs = !is_copy && !same(&kept) && !is_original(folder.root, slot, before)?;
         // Its copy was made before the change.
         if beside.contains(slot) {

@@ -214,7 +214,7 @@ impl<'a> Armed<'a> {
                 return Err(ApplyError::Changed(change.path.to_string()).into());
             }
             // A symbolic link is on the disk with its directory.
-            if before.facts.kind == tree::Kind::File {
+            if before.facts.kind == tree::FileKind::File {
                 copies.push(backup.clone());
             }
         }

@@ -6,7 +6,7 @@
 use rustix::{fs::RenameFlags, io::Errno};
 
 use crate::{
-    plan::change::{Change, Kind, Version},
+    plan::change::{Change, ChangeKind, Version},
     task::RelPath,
     tree::{self, Dir, Facts, FileError, Root, there},
 };
@@ -53,18 +53,20 @@ impl Conflict {
 pub(crate) fn undo(root: &Root, change: &Change) -> Result<Undone, FileError> {
     let path = &change.path;
     let aside = change.new_path().unwrap_or(&change.slot);
-    let place = Place {
+    let place = Undoer {
         root,
         change,
         path,
         aside,
     };
     match (&change.kind, &change.before, &change.after) {
-        (Kind::MakeDir, _, Some(after)) => place.undo_dir(after.facts.ino),
-        (Kind::Create, _, Some(after)) => place.undo_create(after),
-        (Kind::Modify, Some(before), Some(after)) => place.undo_modify(before, after),
-        (Kind::Delete | Kind::Rename { .. }, Some(before), _) => place.undo_move(before),
-        (Kind::RemoveDir, ..) => place.undo_remove_dir(),
+        (ChangeKind::MakeDir, _, Some(after)) => place.undo_dir(after.facts.ino),
+        (ChangeKind::Create, _, Some(after)) => place.undo_create(after),
+        (ChangeKind::Modify, Some(before), Some(after)) => place.undo_modify(before, after),
+        (ChangeKind::Delete | ChangeKind::Rename { .. }, Some(before), _) => {
+            place.undo_move(before)
+        }
+        (ChangeKind::RemoveDir, ..) => place.undo_remove_dir(),
         _ => Ok(None),
     }
 }
@@ -125,7 +127,7 @@ pub(super) fn apart<'c>(root: &Root, change: &'c Change) -> impl Iterator<Item =
     change.kept().filter(move |at| !is_here(at))
 }
 
-struct Place<'a> {
+struct Undoer<'a> {
     root: &'a Root,
     change: &'a Change,
     path: &'a RelPath,
@@ -133,7 +135,7 @@ struct Place<'a> {
     aside: &'a RelPath,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Undoer<'a> {
     fn undo_dir(&self, ino: u64) -> Result<Undone, FileError> {
         if is(self.root.look(self.aside)?, ino) {
             return Ok(None);
@@ -264,7 +266,7 @@ impl<'a> Place<'a> {
     fn undo_remove_dir(&self) -> Result<Undone, FileError> {
         match self.root.look(self.aside)?.map(|facts| facts.kind) {
             None => Ok(None),
-            Some(tree::Kind::Dir) if self.root.dir(Some(self.aside))?.list()?.is_empty() => {
+            Some(tree::FileKind::Dir) if self.root.dir(Some(self.aside))?.list()?.is_empty() => {
                 let (dir, aside) = self.dirs()?;
                 match aside.move_to(self.aside.name(), &dir, self.path.name()) {
                     Err(error) if error.errno == Errno::EXIST => {
@@ -273,7 +275,7 @@ impl<'a> Place<'a> {
                     moved => moved.map(|_| None),
                 }
             }
-            Some(tree::Kind::Dir) => {
+            Some(tree::FileKind::Dir) => {
                 let dir = self.root.parent(self.path)?;
                 dir.ensure_dir(self.path.name(), 0o777)?;
                 self.stays(format!(

@@ -17,10 +17,10 @@ use crate::{
         planned::Original,
     },
     task::{Failure, Fault, RelPath},
-    tree::{Dir, Facts, FileError, Kind, Located, View, innermost, there},
+    tree::{Dir, Facts, FileError, FileKind, Located, View, innermost, there},
 };
 
-use super::{Place, places::outside};
+use super::places::{ActionPaths, outside};
 pub(super) use edits::Failed;
 use edits::{FileContext, Now, within};
 
@@ -67,7 +67,7 @@ impl<'a> Overlay<'a> {
     pub(super) fn act(
         &mut self,
         action: &'a Action,
-        place: &Place,
+        place: &ActionPaths,
         stopped: &dyn Fn() -> Option<Failure>,
     ) -> Result<String, Failure> {
         let path = &place.target.path;
@@ -255,7 +255,9 @@ impl<'a> Overlay<'a> {
             (Some(Entry { now: Some(_), .. }), _) => {
                 return Err(taken("already exists when this action is performed"));
             }
-            (None, Some(facts)) if facts.kind == Kind::Dir => return Err(taken("is a directory")),
+            (None, Some(facts)) if facts.kind == FileKind::Dir => {
+                return Err(taken("is a directory"));
+            }
             (None, Some(_)) => return Err(taken("exists already")),
             _ if self.dirs.contains(path) => {
                 return Err(taken("is a directory that an earlier action makes"));
@@ -269,7 +271,7 @@ impl<'a> Overlay<'a> {
                 return Err(Failure::new(Fault::PlanConflict, message));
             }
             match self.view.look(&dir)? {
-                Some(facts) if facts.kind == Kind::Dir => {}
+                Some(facts) if facts.kind == FileKind::Dir => {}
                 Some(_) => {
                     let message =
                         format!("`{dir}` is not a directory, so `{path}` cannot be created");
@@ -386,10 +388,10 @@ fn missing(located: &Located) -> Failure {
 
 fn regular(path: &RelPath, facts: &Facts) -> Result<(), Failure> {
     let what = match facts.kind {
-        Kind::File => return Ok(()),
-        Kind::Dir => "a directory",
-        Kind::Link => "a symbolic link",
-        Kind::Other => "a device, pipe or socket",
+        FileKind::File => return Ok(()),
+        FileKind::Dir => "a directory",
+        FileKind::Link => "a symbolic link",
+        FileKind::Other => "a device, pipe or socket",
     };
     let message = format!("`{path}` is {what}; a plan changes regular files only");
     Err(Failure::new(Fault::NotAFile, message))

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Where an action's paths really lead.
-pub(super) struct Place {
+pub(super) struct ActionPaths {
     pub(super) target: Located,
     pub(super) to: Option<Located>,
     pub(super) sql: SqlPlaces,
@@ -25,7 +25,7 @@ pub(super) struct SqlPlaces {
     pub(super) results: Option<Located>,
 }
 
-impl Place {
+impl ActionPaths {
     pub(super) fn paths(&self) -> impl Iterator<Item = &RelPath> {
         let inputs = self.sql.inputs.iter().map(|(_, located)| located);
         let optional = [&self.to, &self.sql.database, &self.sql.results];
@@ -35,7 +35,7 @@ impl Place {
     }
 }
 
-pub(super) type Places = Result<Place, Failure>;
+pub(super) type Places = Result<ActionPaths, Failure>;
 
 /// Resolves the paths of an action. Rules about names apply to the resolved paths, too (R-001-25, R-001-157).
 pub(super) fn places(view: &View<'_>, plan: &Plan, action: &Action) -> Places {
@@ -73,7 +73,7 @@ pub(super) fn places(view: &View<'_>, plan: &Plan, action: &Action) -> Places {
         }
         _ => SqlPlaces::default(),
     };
-    Ok(Place {
+    Ok(ActionPaths {
         target: place(&action.target)?,
         to,
         sql,

@@ -21,10 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     host::{adopt_orphans, die_with_us, end_of, has_children, signal_descendants},
-    plan::{
-        child::Link,
-        jail::{Domain, confine, unusable},
-    },
+    plan::jail::{Domain, Link, confine, unusable},
     task::{Network, RelPath, SharedMemory},
 };
 

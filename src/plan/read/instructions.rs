@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     plan::{
         limits::{Constraints, PLAN_TIMEOUT},
-        model::{Hashes, Instructions, OnError, OnFailure, Permissions, Rule},
+        model::{FileRule, Hashes, Instructions, OnError, OnFailure, Permissions},
     },
     task::{ActionType, Failure, Fault, Found, PathPattern, Risk},
 };
@@ -35,7 +35,7 @@ pub(super) struct Asked(Instructions, Option<u64>);
 pub(super) struct Config {
     pub(super) constraints: Option<Constraints>,
     /// Each about a file of the plan.
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<FileRule>,
     /// Of the whole plan, in seconds.
     timeout: Option<u64>,
     /// Set if the configuration requires hashes.

@@ -4,7 +4,7 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use crate::{
-    plan::model::{Broken, Condition, Rule},
+    plan::model::{Broken, Condition, FileRule},
     task::{Failure, Found, RelPath, listed, quoted},
 };
 
@@ -46,7 +46,7 @@ pub(super) fn read<'a>(
     list: &Found<'a>,
     target: Option<&RelPath>,
     findings: Findings<'a>,
-) -> Vec<Rule> {
+) -> Vec<FileRule> {
     let items = findings.good(list.list()).into_iter().flatten();
     let rule = |item: Found<'a>| match item.value {
         Value::String(name) => findings.good(bare(&item, name, target)),
@@ -56,9 +56,9 @@ pub(super) fn read<'a>(
 }
 
 /// A rule that is written as a text.
-fn bare(item: &Found<'_>, name: &str, target: Option<&RelPath>) -> Result<Rule, Failure> {
+fn bare(item: &Found<'_>, name: &str, target: Option<&RelPath>) -> Result<FileRule, Failure> {
     match item.word(&RULES)? {
-        Bare(condition) => Ok(Rule {
+        Bare(condition) => Ok(FileRule {
             target: about(item, target)?,
             condition: condition(),
             on_failure: Broken::Error,
@@ -69,7 +69,11 @@ fn bare(item: &Found<'_>, name: &str, target: Option<&RelPath>) -> Result<Rule, 
     }
 }
 
-fn rule<'a>(item: &Found<'a>, target: Option<&RelPath>, findings: Findings<'a>) -> Option<Rule> {
+fn rule<'a>(
+    item: &Found<'a>,
+    target: Option<&RelPath>,
+    findings: Findings<'a>,
+) -> Option<FileRule> {
     let mut fields = Fields::of(item, findings)?;
     let meaning = format!("one of {}", listed(RULES.iter().map(|(name, _)| *name)));
     let reading = fields.required("type", &meaning, |found| found.word(&RULES));
@@ -90,7 +94,7 @@ fn rule<'a>(item: &Found<'a>, target: Option<&RelPath>, findings: Findings<'a>) 
     let target = findings.good(target);
     fields.descriptive("name description", TEXT);
     fields.finish();
-    Some(Rule {
+    Some(FileRule {
         target: target?,
         condition: condition?,
         on_failure: on_failure.unwrap_or(Broken::Error),

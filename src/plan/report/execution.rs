@@ -17,7 +17,7 @@ use crate::{
     tree::Weakness,
 };
 
-use super::{CHANGE_LOG, MANIFEST, with};
+use super::files::{CHANGE_LOG, MANIFEST};
 
 /// What was done about an error (R-001-146).
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -266,4 +266,13 @@ fn state(state: Option<&Version>) -> Value {
         "last_modified": state.map(|file| At::from(file.facts.modified())),
         "mode": state.map(|file| file.facts.octal()),
     })
+}
+
+/// An object with those of these fields that have a value.
+fn with<const N: usize>(mut object: Value, fields: [(&str, Option<Value>); N]) -> Value {
+    if let Some(object) = object.as_object_mut() {
+        let fields = fields.into_iter();
+        object.extend(fields.filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    }
+    object
 }

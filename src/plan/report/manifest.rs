@@ -1,6 +1,7 @@
 //! `rollback_manifest.json` (001 §4.3): how each change of a plan is undone.
 
 pub(super) mod by_hand;
+mod json;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -9,21 +10,17 @@ use std::{
 
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
     plan::{
         at::At,
         change::{Change, of_files},
-        model::{ActionId, ChangeKind},
+        model::{ActionId, ReportedChange},
         record::{Run, Story, Undo},
     },
     task::RelPath,
 };
-
-use super::SCRIPT;
-use by_hand::{Step, manual};
 
 pub(crate) use by_hand::script;
 
@@ -51,7 +48,7 @@ pub(crate) enum ManifestStatus {
 #[derive(Debug)]
 pub(crate) struct Point<'a> {
     pub(crate) change: &'a Change,
-    pub(crate) kind: ChangeKind,
+    pub(crate) kind: ReportedChange,
     /// Checkpoints that must be restored before this one: later changes in the same place, and changes by
     /// actions that waited for this one's.
     pub(crate) depends_on: Vec<Uuid>,
@@ -67,31 +64,6 @@ impl Point<'_> {
     pub(crate) fn is_half_of(&self, other: &Self) -> bool {
         let mut actions = self.change.actions.iter();
         actions.any(|action| other.change.actions.contains(action))
-    }
-
-    fn json(&self) -> Value {
-        let change = self.change;
-        let before = change.before.as_ref();
-        json!({
-            "checkpoint_id": self.id(),
-            // Where the file was, or, if there was none, is.
-            "file_path": change.path,
-            // From the root. This and the `original_…` are null for CREATE alone.
-            "backup_location": change.backup,
-            "original_hash": before.map(|before| &before.sha256),
-            "original_size": before.map(|before| before.facts.bytes),
-            "operation_to_reverse": self.kind,
-            "restore_command": Step::of(self).sentence(),
-            // For RENAME alone: where the file is now.
-            "new_path": change.new_path(),
-            // Of the file after the plan; null for DELETE alone. What differs has changed since.
-            "result_hash": change.after.as_ref().map(|after| &after.sha256),
-            "original_mode": before.map(|before| before.facts.octal()),
-            "original_modified": before.map(|before| At::from(before.facts.modified())),
-            "actions": change.actions,
-            "depends_on": self.depends_on,
-            "undone_at": self.undone_at,
-        })
     }
 }
 
@@ -121,30 +93,6 @@ impl<'a> Manifest<'a> {
             checkpoints,
             executed_at,
         })
-    }
-
-    /// Every field of 001 §4.3 in its order, then ours.
-    pub(super) fn json(&self) -> Value {
-        let (points, undo) = (self.checkpoints.iter(), self.undo);
-        let mut manifest = json!({
-            "manifest_id": undo.id,
-            "plan_id": self.run.plan_id,
-            "created_at": undo.created,
-            "expires_at": undo.expires,
-            "status": self.status,
-            "checkpoints": points.clone().map(Point::json).collect::<Vec<_>>(),
-            "rollback_order": points.rev().map(Point::id).collect::<Vec<_>>(),
-            "auto_rollback_script": self.run.file(SCRIPT),
-            "notes": manual(self),
-            "task_id": self.run.task_id,
-            // The outermost first.
-            "created_directories": undo.directories().collect::<Vec<_>>(),
-            "executed_at": self.executed_at,
-        });
-        if let (None, Some(fields)) = (&undo.expires, manifest.as_object_mut()) {
-            fields.shift_remove("expires_at");
-        }
-        manifest
     }
 
     /// Whether it can be used now; `Err`, here and below: why not.

@@ -11,10 +11,10 @@ use uuid::Uuid;
 use super::*;
 use crate::{
     plan::{
-        change::{Kind, Version},
+        change::{ChangeKind, Version},
         diff::{Pair, Side, summary},
-        model::{ActionId, ChangeKind},
-        record::{ActionEnd, Durability, Ending, Rollback, Trouble, Undo, Verdict},
+        model::{ActionId, ReportedChange},
+        record::{ActionEnd, Durability, Ending, Rollback, Run, Trouble, Undo, Verdict},
     },
     task::{ActionType, Failure, Fault, RelPath, hexadecimal},
     tree::{self, Facts, Jail},
@@ -57,7 +57,7 @@ fn file(text: &str, mode: u32) -> Version {
     let modified = MODIFIED.parse::<Timestamp>().unwrap().as_nanosecond();
     Version {
         facts: Facts {
-            kind: tree::Kind::File,
+            kind: tree::FileKind::File,
             dev: 1,
             ino: 1,
             bytes: text.len() as u64,
@@ -78,7 +78,7 @@ fn file(text: &str, mode: u32) -> Version {
 struct Told<'a> {
     n: u128,
     action: &'a str,
-    kind: ChangeKind,
+    kind: ReportedChange,
     from: Option<&'a str>,
     path: &'a str,
     before: Option<&'a str>,
@@ -98,7 +98,7 @@ const TOLD: [Told<'static>; 5] = [
     Told {
         n: 1,
         action: "a001",
-        kind: ChangeKind::Create,
+        kind: ReportedChange::Create,
         from: None,
         path: NAMES[0],
         before: None,
@@ -108,7 +108,7 @@ const TOLD: [Told<'static>; 5] = [
     Told {
         n: 2,
         action: "a002",
-        kind: ChangeKind::Modify,
+        kind: ReportedChange::Modify,
         from: None,
         path: NAMES[1],
         before: Some("one\ntwo\n"),
@@ -118,7 +118,7 @@ const TOLD: [Told<'static>; 5] = [
     Told {
         n: 3,
         action: "a003",
-        kind: ChangeKind::Delete,
+        kind: ReportedChange::Delete,
         from: None,
         path: NAMES[2],
         before: Some("old\n"),
@@ -128,7 +128,7 @@ const TOLD: [Told<'static>; 5] = [
     Told {
         n: 4,
         action: "a004",
-        kind: ChangeKind::Rename,
+        kind: ReportedChange::Rename,
         from: Some(NAMES[3]),
         path: "src/-renamed.txt",
         before: Some("kept\n"),
@@ -138,7 +138,7 @@ const TOLD: [Told<'static>; 5] = [
     Told {
         n: 5,
         action: "a005",
-        kind: ChangeKind::Modify,
+        kind: ReportedChange::Modify,
         from: None,
         path: NAMES[4],
         before: Some("{}\n"),
@@ -195,10 +195,10 @@ fn change(told: &Told<'_>) -> Change {
         after: of(&new, told.after),
     };
     let kind = match told.kind {
-        ChangeKind::Create => Kind::Create,
-        ChangeKind::Modify => Kind::Modify,
-        ChangeKind::Delete => Kind::Delete,
-        ChangeKind::Rename => Kind::Rename { to: new.clone() },
+        ReportedChange::Create => ChangeKind::Create,
+        ReportedChange::Modify => ChangeKind::Modify,
+        ReportedChange::Delete => ChangeKind::Delete,
+        ReportedChange::Rename => ChangeKind::Rename { to: new.clone() },
     };
     Change {
         actions: vec![id(told.action)],
@@ -234,7 +234,7 @@ fn completed(n: usize) -> Verdict {
 
 /// All five actions done.
 fn story() -> Story {
-    let made = Change::of_dir(path("new dir"), Kind::MakeDir, path("slot"), None);
+    let made = Change::of_dir(path("new dir"), ChangeKind::MakeDir, path("slot"), None);
     let changes = TOLD.iter().map(change);
     Story {
         run: run(),

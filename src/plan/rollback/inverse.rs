@@ -6,7 +6,7 @@ use crate::{
     plan::{
         Desk,
         at::At,
-        change::{Change, Kind, Version},
+        change::{Change, ChangeKind, Version},
         engine::Origin,
         fold::Sink,
         limits::Limits,
@@ -14,11 +14,9 @@ use crate::{
         planned::{After, Original, Planned},
         record::{ActionEnd, Verdict},
     },
-    task::{ActionType, Bounds, Failure, RelPath},
+    task::{ActionType, Bounds, Failure, Fault, RelPath},
     tree::{self, FileError, Inherited, Root},
 };
-
-use super::{changed, unusable};
 
 /// What is found of a change.
 pub(super) enum Standing {
@@ -111,7 +109,7 @@ impl<'a> Inverse<'a> {
             limits.admits(path)?;
         }
         let then = match (&change.kind, &change.backup, &change.before) {
-            (Kind::Modify | Kind::Delete, Some(backup), Some(before)) => {
+            (ChangeKind::Modify | ChangeKind::Delete, Some(backup), Some(before)) => {
                 let then = original(root, backup)?
                     .ok_or_else(|| unusable(format!("the backup `{backup}` no longer exists")))?;
                 if then.version.sha256 != before.sha256 {
@@ -133,7 +131,7 @@ impl<'a> Inverse<'a> {
         let mut missing = Vec::new();
         for dir in change.path.ancestors() {
             match root.look(&dir)? {
-                Some(facts) if facts.kind == tree::Kind::Dir => nearest = Some(dir),
+                Some(facts) if facts.kind == tree::FileKind::Dir => nearest = Some(dir),
                 Some(_) => return Err(changed(&dir, "it is no longer a directory")),
                 None => missing.push(dir),
             }
@@ -158,7 +156,7 @@ impl<'a> Inverse<'a> {
         let (path, after) = match (self.change.new_path(), &self.then) {
             (Some(new), _) => (new, After::Renamed { to: path }),
             (None, None) => (path, After::Deleted),
-            (None, Some(then)) if then.version.facts.kind == tree::Kind::Link => {
+            (None, Some(then)) if then.version.facts.kind == tree::FileKind::Link => {
                 let to = std::str::from_utf8(&then.bytes).unwrap_or_default();
                 (path, After::Linked { to })
             }
@@ -197,10 +195,10 @@ impl<'a> Inverse<'a> {
     pub(super) fn verdict(&self, desk: Desk<'_>) -> Verdict {
         let path = &self.change.path;
         let (action_type, what, done) = match self.change.kind {
-            Kind::Delete => (ActionType::FileCreate, "Deleted file", "restored"),
-            Kind::Rename { .. } => (ActionType::FileRename, "File", "renamed back"),
-            Kind::Modify => (ActionType::FileModify, "File", "restored"),
-            Kind::Create | Kind::MakeDir | Kind::RemoveDir => {
+            ChangeKind::Delete => (ActionType::FileCreate, "Deleted file", "restored"),
+            ChangeKind::Rename { .. } => (ActionType::FileRename, "File", "renamed back"),
+            ChangeKind::Modify => (ActionType::FileModify, "File", "restored"),
+            ChangeKind::Create | ChangeKind::MakeDir | ChangeKind::RemoveDir => {
                 (ActionType::FileDelete, "Created file", "deleted")
             }
         };
@@ -219,4 +217,15 @@ impl<'a> Inverse<'a> {
 /// The action of the rollback that takes a change back.
 pub(super) fn action(change: &Change) -> ActionId {
     ActionId(change.checkpoint.to_string())
+}
+
+fn changed(path: &RelPath, what: &str) -> Failure {
+    let message = format!(
+        "`{path}` has changed since the plan: {what}. Nothing was undone, so that nobody's work is lost"
+    );
+    Failure::new(Fault::RollbackConflict, message)
+}
+
+pub(super) fn unusable(message: String) -> Failure {
+    Failure::new(Fault::ManifestUnusable, message)
 }

@@ -1,30 +1,21 @@
 //! Applies a plan with pipelines, one part after the other: the changes before a pipeline are made before it starts, and
 //! what follows is checked when it has ended.
 
-use std::collections::BTreeSet;
-
 use crate::{
     host,
     plan::{
         change::of_files,
         engine::{Applied, Event, Scratch, Stage, Started, Undoing},
         fold::{self, Folded, Folding, scratch_name},
-        model::{Action, ActionId, OnFailure, Operation},
+        model::{Action, OnFailure, Operation},
         parts::Unknown,
         pipeline::{self, Launch},
-        record::{ActionEnd, Foreseen, PipelineRun, PipelineStatus, Verdict, counted},
+        record::{ActionEnd, PipelineRun, PipelineStatus, Verdict, counted},
     },
     task::{Failure, Fault, Reach, Sanction},
 };
 
-use super::{Runner, Staging, Teller, make_part};
-
-/// What a preview showed of a plan with pipelines.
-pub(super) struct Bound {
-    pub(super) foreseen: Vec<Foreseen>,
-    /// The actions of which it showed nothing.
-    pub(super) later: BTreeSet<ActionId>,
-}
+use super::{Bound, Runner, Staging, Teller, make_part};
 
 impl<'a> Runner<'a> {
     /// Makes the changes of all parts, and runs the pipelines. An error in a part undoes the changes of all parts so far. What a pipeline did stays.

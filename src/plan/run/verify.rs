@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::{
     edit::{self, EditError, Language},
     plan::{
-        change::{Change, Kind},
+        change::{Change, ChangeKind},
         engine::{is_result, same_content},
         hash::hash,
-        model::{ActionId, Broken, Condition, Hashes, Plan, Rule},
+        model::{ActionId, Broken, Condition, FileRule, Hashes, Plan},
     },
     task::{Failure, Fault, RelPath},
     tree::{Root, View},
@@ -83,14 +83,14 @@ fn as_made(view: &View<'_>, change: &Change) -> Result<(), Failure> {
     };
     let path = change.result_path();
     let is_as_made = match (&change.after, &change.kind) {
-        (_, Kind::MakeDir | Kind::RemoveDir) => true,
+        (_, ChangeKind::MakeDir | ChangeKind::RemoveDir) => true,
         (None, _) => view.look(path)?.is_none(),
         (Some(after), kind) => {
             let dir = view.parent(path)?;
             let facts = dir.look(path.name())?;
             let same = facts.is_some_and(|facts| facts.same(&after.facts));
             same || match kind {
-                Kind::Rename { .. } => same_content(&dir, path.name(), after)?,
+                ChangeKind::Rename { .. } => same_content(&dir, path.name(), after)?,
                 _ => is_result(&dir, path.name(), after)
                     .map_err(|_| changed())?
                     .is_some(),
@@ -103,7 +103,7 @@ fn as_made(view: &View<'_>, change: &Change) -> Result<(), Failure> {
 /// Whether a condition holds; if not, why.
 fn holds(
     root: &Root,
-    rule: &Rule,
+    rule: &FileRule,
     most: u64,
     stopped: &dyn Fn() -> Option<Failure>,
 ) -> Result<Result<(), String>, Failure> {

@@ -117,7 +117,7 @@ fn thirty_thousand_random_edits_make_what_was_meant_and_touch_nothing_else() {
 
 #[test]
 fn ten_thousand_random_items_are_added_or_taken_out_and_nothing_else_changes() {
-    use crate::edit::path::Step;
+    use crate::edit::path::PathStep;
     let mut rng = Rng::with_seed(5);
     let (mut appended, mut removed, mut refused) = (0, 0, 0);
     for number in 0..10_000 {
@@ -142,10 +142,10 @@ fn ten_thousand_random_items_are_added_or_taken_out_and_nothing_else_changes() {
                 continue;
             };
             match (&mut root.at(&target.first(whole.len())).node, step) {
-                (Node::Items(items), Step::Index(index)) => {
+                (Node::Items(items), PathStep::Index(index)) => {
                     items.remove(usize::try_from(*index).unwrap());
                 }
-                (Node::Members(members), Step::Name(name)) => {
+                (Node::Members(members), PathStep::Name(name)) => {
                     members.retain(|(key, _)| key_text(key) != *name);
                 }
                 other => panic!("{other:?}"),

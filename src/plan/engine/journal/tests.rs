@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::{
     plan::{
         at::At,
-        change::{Change, Kind, Version},
+        change::{Change, ChangeKind, Version},
         record::Story,
     },
     task::{RelPath, Sanction},
@@ -53,7 +53,7 @@ fn part(changes: Vec<Change>) -> Undo {
 
 fn removed(name: &str) -> Change {
     let path = |name: &str| RelPath::parse(name).unwrap();
-    Change::of_dir(path(name), Kind::RemoveDir, path("s"), None)
+    Change::of_dir(path(name), ChangeKind::RemoveDir, path("s"), None)
 }
 
 fn ended(end: End) -> Event {
@@ -92,7 +92,7 @@ fn every_kind_of_change_is_read_as_it_was_written() {
     let path = |name: &str| RelPath::parse(name).unwrap();
     let version = Version {
         facts: Facts {
-            kind: crate::tree::Kind::File,
+            kind: crate::tree::FileKind::File,
             dev: u64::MAX,
             ino: 1 << 60,
             bytes: 3,
@@ -108,12 +108,12 @@ fn every_kind_of_change_is_read_as_it_was_written() {
         attributes: String::new(),
     };
     let kinds = [
-        Kind::MakeDir,
-        Kind::RemoveDir,
-        Kind::Create,
-        Kind::Modify,
-        Kind::Delete,
-        Kind::Rename { to: path("f") },
+        ChangeKind::MakeDir,
+        ChangeKind::RemoveDir,
+        ChangeKind::Create,
+        ChangeKind::Modify,
+        ChangeKind::Delete,
+        ChangeKind::Rename { to: path("f") },
     ];
     let change = |kind| Change {
         before: Some(version.clone()),

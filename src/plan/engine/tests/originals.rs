@@ -3,13 +3,13 @@
 use super::*;
 
 /// A change of `file` that was made, with its original in a slot, and a copy in its backup.
-fn made(place: &Place, kind: Kind) -> Change {
+fn made(place: &Place, kind: ChangeKind) -> Change {
     let at = |name: &str| place.path.join(name);
     fs::write(at("file"), "old").unwrap();
     fs::copy(at("file"), at("file.bak")).unwrap();
     let before = version(place, "file");
     let after = match kind {
-        Kind::Modify => {
+        ChangeKind::Modify => {
             fs::write(at("slot"), "new").unwrap();
             Some(version(place, "slot"))
         }
@@ -54,7 +54,7 @@ enum Planted {
 #[test]
 fn nothing_but_the_original_is_put_back_and_what_is_in_its_place_is_kept() {
     use Planted::{Exchanged, Gone, Link, Nothing, Written};
-    for kind in [Kind::Modify, Kind::Delete] {
+    for kind in [ChangeKind::Modify, ChangeKind::Delete] {
         for (in_slot, in_backup, restored) in [
             (Nothing, Nothing, true),
             (Nothing, Gone, true),
@@ -80,7 +80,7 @@ fn nothing_but_the_original_is_put_back_and_what_is_in_its_place_is_kept() {
                 let plain = fs::symlink_metadata(&at).is_ok_and(|facts| facts.is_file());
                 plain.then(|| fs::read_to_string(at).unwrap())
             };
-            let left = (kind == Kind::Modify).then_some("new");
+            let left = (kind == ChangeKind::Modify).then_some("new");
             let wanted = if restored { Some("old") } else { left };
             assert_eq!(text("file").as_deref(), wanted, "{told}");
             // Whatever was found in the slot is kept: the caller removes nothing about which there is a conflict.
@@ -97,7 +97,7 @@ fn nothing_but_the_original_is_put_back_and_what_is_in_its_place_is_kept() {
 #[test]
 fn a_second_name_of_the_new_content_in_the_slot_does_not_hide_that_a_file_was_changed() {
     let place = place();
-    let entry = made(&place, Kind::Modify);
+    let entry = made(&place, ChangeKind::Modify);
     let at = |name: &str| place.path.join(name);
     fs::remove_file(at("slot")).unwrap();
     fs::hard_link(at("file"), at("slot")).unwrap();
@@ -110,9 +110,9 @@ fn a_file_that_stands_in_the_place_of_a_renamed_one_is_a_conflict_unless_it_is_t
     let place = place();
     fs::write(place.path.join("a"), "old").unwrap();
     let before = Some(version(&place, "a"));
-    let renamed = Kind::Rename { to: path("c") };
+    let renamed = ChangeKind::Rename { to: path("c") };
     let rename = change(renamed, ["a", "slot"], before.clone(), before.clone());
-    let delete = change(Kind::Delete, ["a", "slot"], before, None);
+    let delete = change(ChangeKind::Delete, ["a", "slot"], before, None);
     // Its inode stays in use.
     fs::hard_link(place.path.join("a"), place.path.join("kept")).unwrap();
     for (saved, conflict) in [("old", false), ("new", true)] {
@@ -131,7 +131,7 @@ fn a_directory_into_which_somebody_put_files_is_not_put_back_with_them() {
     let place = place();
     fs::create_dir(place.path.join("slot")).unwrap();
     fs::write(place.path.join("slot/catalog.toml"), "theirs").unwrap();
-    let entry = Change::of_dir(path("dir"), Kind::RemoveDir, path("slot"), None);
+    let entry = Change::of_dir(path("dir"), ChangeKind::RemoveDir, path("slot"), None);
     assert!(undo(&place.root, &entry).unwrap().is_some());
     assert_eq!(fs::read_dir(place.path.join("dir")).unwrap().count(), 0);
     assert!(place.path.join("slot/catalog.toml").exists());
@@ -144,7 +144,7 @@ fn a_copy_with_more_permissions_than_the_original_is_not_put_back() {
     let before = version(&place, "slot");
     let more = std::os::unix::fs::PermissionsExt::from_mode(0o4755);
     fs::set_permissions(place.path.join("slot"), more).unwrap();
-    let entry = change(Kind::Delete, ["a", "slot"], Some(before), None);
+    let entry = change(ChangeKind::Delete, ["a", "slot"], Some(before), None);
     assert!(undo(&place.root, &entry).unwrap().is_some());
     assert!(!place.path.join("a").exists());
 }
@@ -164,16 +164,16 @@ fn an_inode_number_does_not_make_a_file_the_original() {
         before.sha256 = crate::plan::hash::hash(b"old");
         let before = Some(before);
         let entry = match kind {
-            "delete" => change(Kind::Delete, ["file", "gone"], before, None),
+            "delete" => change(ChangeKind::Delete, ["file", "gone"], before, None),
             "rename" => {
-                let kind = Kind::Rename { to: path("gone") };
+                let kind = ChangeKind::Rename { to: path("gone") };
                 change(kind, ["file", "kept"], before.clone(), before)
             }
             _ => {
                 let after = Some(version(&place, "slot"));
                 // Of the second, the new content was moved back to its slot.
                 let slot = if kind == "modify" { "gone" } else { "slot" };
-                change(Kind::Modify, ["file", slot], before, after)
+                change(ChangeKind::Modify, ["file", slot], before, after)
             }
         };
         let undone = undo(&place.root, &entry).unwrap();
@@ -191,7 +191,7 @@ fn a_renamed_file_that_somebody_wrote_to_stays_and_its_original_comes_back() {
     let before = Some(version(&place, "c"));
     fs::copy(at("c"), at("a.bak")).unwrap();
     fs::write(at("c"), "bad").unwrap();
-    let kind = Kind::Rename { to: path("c") };
+    let kind = ChangeKind::Rename { to: path("c") };
     let rename = change(kind, ["a", "slot"], before.clone(), before);
     assert!(undo(&place.root, &rename).unwrap().is_some());
     assert_eq!(fs::read_to_string(at("a")).unwrap(), "old");

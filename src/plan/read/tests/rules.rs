@@ -1,7 +1,7 @@
 //! Validation rules: a closed list, each about a file of the plan.
 
 use super::*;
-use crate::plan::model::{Broken, Condition, Rule};
+use crate::plan::model::{Broken, Condition, FileRule};
 
 fn ruled(rules: &Value) -> Value {
     let mut plan = plan(&json!([
@@ -13,7 +13,7 @@ fn ruled(rules: &Value) -> Value {
     plan
 }
 
-fn rules(list: &Value) -> Vec<Rule> {
+fn rules(list: &Value) -> Vec<FileRule> {
     good(ruled(list)).actions.remove(0).rules
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::{
     plan::{
         change::{Change, Version},
-        model::ChangeKind,
+        model::ReportedChange,
     },
     task::RelPath,
 };
@@ -49,7 +49,7 @@ pub(in crate::plan::report) fn manual(manifest: &Manifest<'_>) -> String {
          not, somebody has changed it since: make a copy of it first.\n",
     );
     let steps = manifest.checkpoints.iter().rev().map(|point| {
-        let step = Step::of(point);
+        let step = ManualStep::of(point);
         format!(
             "{}\n   before: {}\n   do: {}\n   after: {}",
             step.what, step.before, step.command, step.after
@@ -67,7 +67,7 @@ pub(in crate::plan::report) fn manual(manifest: &Manifest<'_>) -> String {
     text
 }
 
-pub(crate) struct Step {
+pub(crate) struct ManualStep {
     pub(crate) what: String,
     pub(crate) command: String,
     /// What must hold before: else somebody has changed the file since, and the step would destroy it.
@@ -75,7 +75,7 @@ pub(crate) struct Step {
     pub(crate) after: String,
 }
 
-impl Step {
+impl ManualStep {
     pub(crate) fn of(point: &Point<'_>) -> Self {
         let change = point.change;
         let (path, here) = (&change.path, change.result_path());
@@ -84,17 +84,17 @@ impl Step {
         let (original, result) = (hash(&change.before), hash(&change.after));
         let copied = copied(change);
         let (what, command) = match point.kind {
-            ChangeKind::Create => (
+            ReportedChange::Create => (
                 format!("Remove {old}, which the plan created."),
                 format!("rm -- {old}"),
             ),
-            ChangeKind::Modify => (format!("Put the original of {old} back."), copied),
-            ChangeKind::Delete => (format!("Put {old} back, which the plan deleted."), copied),
-            ChangeKind::Rename if original == result => (
+            ReportedChange::Modify => (format!("Put the original of {old} back."), copied),
+            ReportedChange::Delete => (format!("Put {old} back, which the plan deleted."), copied),
+            ReportedChange::Rename if original == result => (
                 format!("Rename {now} back to {old}."),
                 format!("{}mv -n -- {now} {old}", directory(path)),
             ),
-            ChangeKind::Rename => (
+            ReportedChange::Rename => (
                 format!(
                     "Put the original of {old} back, which the plan renamed to {now} and changed."
                 ),

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    super::manifest::by_hand::{self, Step},
+    super::manifest::by_hand::{self, ManualStep},
     *,
 };
 
@@ -113,7 +113,7 @@ fn a_renamed_file_that_was_changed_too_is_restored_from_its_backup() {
     put(root.path(), &backup(&path("name.txt")), "kept\n", 0o600);
     story.undo.as_mut().unwrap().changes = vec![change(&renamed)];
     let manifest = manifest_of(story);
-    let step = Step::of(&manifest.checkpoints[0]);
+    let step = ManualStep::of(&manifest.checkpoints[0]);
     sh(root.path(), &step.command);
     assert_eq!(
         fs::read_to_string(root.path().join("name.txt")).unwrap(),
@@ -136,7 +136,10 @@ fn a_restored_file_has_the_set_user_id_bits_of_its_backup_alone() {
         let root = tempfile::tempdir().unwrap();
         put(root.path(), told_of.path, "new\n", 0o755);
         put(root.path(), &backup(&path(told_of.path)), "old\n", mode);
-        sh(root.path(), &Step::of(&manifest.checkpoints[0]).command);
+        sh(
+            root.path(),
+            &ManualStep::of(&manifest.checkpoints[0]).command,
+        );
         let meta = fs::metadata(root.path().join(told_of.path)).unwrap();
         assert_eq!(meta.permissions().mode() & 0o7777, mode);
     }
@@ -201,7 +204,10 @@ fn no_name_gets_out_of_the_comments_or_the_quotes() {
         .status()
         .unwrap();
     assert!(ran.success());
-    sh(root.path(), &Step::of(&manifest.checkpoints[0]).command);
+    sh(
+        root.path(),
+        &ManualStep::of(&manifest.checkpoints[0]).command,
+    );
     assert!(!root.path().join("pwned").exists());
     assert!(!root.path().join(name).exists());
 }

@@ -80,7 +80,7 @@ fn the_last_checkpoint_that_is_restored_uses_the_manifest_up_r_001_118() {
 }
 
 /// For each of these changes, the numbers of those that must be restored before it. Each has an action of its own.
-fn resting(changes: &[(ChangeKind, Option<&str>, &str)]) -> Vec<Vec<u128>> {
+fn resting(changes: &[(ReportedChange, Option<&str>, &str)]) -> Vec<Vec<u128>> {
     let mut story = story();
     story.run.actions.clear();
     let each = changes
@@ -92,8 +92,8 @@ fn resting(changes: &[(ChangeKind, Option<&str>, &str)]) -> Vec<Vec<u128>> {
             kind: *kind,
             from: *from,
             path,
-            before: (*kind != ChangeKind::Create).then_some("x"),
-            after: (*kind != ChangeKind::Delete).then_some("x"),
+            before: (*kind != ReportedChange::Create).then_some("x"),
+            after: (*kind != ReportedChange::Delete).then_some("x"),
             mode: 0o644,
         });
     let made: Vec<Change> = each.map(|told| change(&told)).collect();
@@ -107,7 +107,7 @@ fn resting(changes: &[(ChangeKind, Option<&str>, &str)]) -> Vec<Vec<u128>> {
 
 #[test]
 fn changes_in_one_place_are_taken_back_in_their_order() {
-    use ChangeKind::{Create, Delete, Rename};
+    use ReportedChange::{Create, Delete, Rename};
     // A name that was freed by a rename is used again.
     let swap = [
         (Rename, Some("a"), "b"),

@@ -35,8 +35,10 @@ fn a_query_that_takes_too_long_or_too_much_is_ended() {
 fn the_doctor_is_told_which_engine_there_is() {
     let bench = Bench::new();
     match probe(&bench.settings, &bench.path()) {
-        Found::Ready(what) => assert_eq!(what, format!("DuckDB v1.5.6 at {}", library("1.5.6"))),
-        Found::Absent(why) | Found::Unusable(why) => panic!("{why}"),
+        EngineState::Ready(what) => {
+            assert_eq!(what, format!("DuckDB v1.5.6 at {}", library("1.5.6")))
+        }
+        EngineState::Absent(why) | EngineState::Unusable(why) => panic!("{why}"),
     }
 }
 
@@ -70,7 +72,7 @@ fn a_library_that_is_missing_foreign_or_in_the_wrong_place_is_told_with_the_way_
         assert!(failure.contains(told), "{failure}");
         assert!(matches!(
             probe(&bench.settings, &bench.path()),
-            Found::Unusable(_)
+            EngineState::Unusable(_)
         ));
     }
 }
