@@ -51,7 +51,7 @@ proof what:
     cargo build --release
     {{ if what == "temporal" { "scripts/test-clients temporal" } else { "scripts/proof-" + what } }}
 
-# Fuzz a target of fuzz/ (reader, catalog or message); needs `cargo install cargo-fuzz`
+# Fuzz a target of fuzz/ (fuzz/README.md lists them); needs `cargo install cargo-fuzz`
 [group('dev')]
 fuzz target seconds='60':
     mkdir -p fuzz/corpus/{{ target }}

@@ -11,12 +11,15 @@ use serde_json::{Value, json};
 
 use crate::{
     catalog::{self, Catalog, Places},
-    envelope,
+    edit::{
+        self, Budget, DiffRules, Edit, JsonEdit, JsonPath, MissingKey, Patch, YamlEdit, value_of,
+    },
+    envelope, evidence,
     host::{Host, Interrupts},
     mcp,
     perform::{Arrived, Mode, Project, Settings, perform},
-    task::Course,
-    task::{CapabilityTask, Nameable, State, Task},
+    plan,
+    task::{CapabilityTask, Course, Nameable, RelPath, State, Task},
 };
 
 /// Any input on stdin, without a catalog: it must be answered with one valid envelope, and nothing can be performed.
@@ -114,6 +117,85 @@ pub fn message(bytes: &[u8]) {
     mcp::overhear(stdout, secret.unwrap_or("hunter2"));
 }
 
+/// A path in the first line, a value in the second, and a document in the others: an update that is made leaves a valid
+/// document, which has the value there, and the same update changes nothing more.
+pub fn edits(bytes: &[u8]) {
+    let mut parts = bytes.splitn(3, |byte| *byte == b'\n');
+    let mut part = || parts.next().unwrap_or_default();
+    let (path, value, document) = (part(), part(), part());
+    let path = std::str::from_utf8(path).map(JsonPath::parse);
+    let (Ok(Ok(path)), Ok(value)) = (path, serde_json::from_slice::<Value>(value)) else {
+        return;
+    };
+    let budget = Budget {
+        most: 1 << 20,
+        stopped: &|| None,
+    };
+    let (missing, new) = (MissingKey::Created, || value.clone());
+    let (json, yaml) = (
+        JsonEdit::Update { value: new() },
+        YamlEdit::Update {
+            value: new(),
+            missing,
+        },
+    );
+    let json = Edit::Json {
+        path: path.clone(),
+        edit: json,
+    };
+    let yaml = Edit::Yaml {
+        path,
+        document: None,
+        edit: yaml,
+    };
+    for (name, edit) in [("a.json", json), ("a.yaml", yaml)] {
+        let Ok(name) = RelPath::parse(name) else {
+            return;
+        };
+        let update = |document: &[u8]| edit::edit(&edit, &name, document, document, &budget);
+        let Ok(edited) = update(document) else {
+            continue;
+        };
+        let checked = edit::check_syntax(&name, &edited.bytes, budget.stopped);
+        assert!(checked.is_ok() && edited.broken.is_none(), "{checked:?}");
+        let again =
+            update(&edited.bytes).map(|again| value_of(&name, &again.bytes, budget.stopped));
+        let once = value_of(&name, &edited.bytes, budget.stopped);
+        assert_eq!(again, Ok(once), "the same update again");
+    }
+}
+
+/// Any diff: what is wrong with it is said of one of its lines, and the hunks of a file are read by the action `patch`.
+pub fn diff(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    let rules = DiffRules::default();
+    let (files, problems) = edit::diff::read(text, rules);
+    let lines = 1..=text.split('\n').count() + 1;
+    assert!(
+        problems.iter().all(|problem| lines.contains(&problem.line)),
+        "{problems:?}"
+    );
+    for file in files {
+        assert!(lines.contains(&file.line), "{file:?}");
+        if let (Some(text), Ok(name)) = (&file.text, RelPath::parse("a")) {
+            let patch = Patch::parse(text, &name, rules);
+            assert!(patch.is_ok(), "{patch:?} of {file:?}");
+        }
+    }
+}
+
+/// The events of a journal, a line each.
+pub fn journal(bytes: &[u8]) {
+    plan::fuzzed_journal(bytes);
+}
+
+/// A message in the first line, and a signature in the others.
+pub fn signature(bytes: &[u8]) {
+    evidence::signature::fuzzed(bytes);
+}
+
 #[cfg(test)]
 mod tests {
     use std::{fs, path::Path};
@@ -121,8 +203,16 @@ mod tests {
     #[test]
     fn every_seed_keeps_every_promise() {
         let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds");
-        let targets = [super::reader, super::catalog, super::message];
-        for (name, target) in ["reader", "catalog", "message"].into_iter().zip(targets) {
+        let targets: [(&str, fn(&[u8])); 7] = [
+            ("reader", super::reader),
+            ("catalog", super::catalog),
+            ("message", super::message),
+            ("edits", super::edits),
+            ("diff", super::diff),
+            ("journal", super::journal),
+            ("signature", super::signature),
+        ];
+        for (name, target) in targets {
             let mut seen = 0;
             for seed in fs::read_dir(seeds.join(name)).unwrap() {
                 target(&fs::read(seed.unwrap().path()).unwrap());

@@ -66,6 +66,8 @@ pub(crate) use asking::{can_change, can_report, cancel, status};
 pub(crate) use child::child;
 pub(crate) use diff::{DiffLine, DiffMark, Difference, Reader, Word};
 pub(crate) use engine::Consent;
+#[cfg(any(test, fuzzing))]
+pub(crate) use engine::fuzzed as fuzzed_journal;
 pub(crate) use exhibit::{FileExhibit, PlanExhibit, Undo, exhibit};
 pub(crate) use from_diff::from_diff;
 pub(crate) use jail::ARGUMENT;

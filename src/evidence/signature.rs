@@ -244,5 +244,22 @@ fn rewrapped(text: &str) -> Option<String> {
     ))
 }
 
+/// For fuzzing: a message in the first line, and a signature in the others. Only the seed is signed by the accepted key.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn fuzzed(bytes: &[u8]) {
+    const KEY: &str =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIO27dxL2wgEEtyo9Wzeo+Ydm6YxW99BFzVwIfVr3A4nm";
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    let (message, signature) = text.split_once('\n').unwrap_or_default();
+    let accepted = signer(KEY, Purpose::Ledger).map(|signer| signer.key);
+    assert!(accepted.is_some(), "the key is read");
+    let signers = accepted.as_slice();
+    if check(signature, message, signers, Purpose::Ledger).is_ok() {
+        assert_eq!(message, "the head of a ledger");
+    }
+}
+
 #[cfg(test)]
 mod tests;

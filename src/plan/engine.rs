@@ -18,6 +18,8 @@ pub(crate) use folder::{
     Folder, Mark, REPORTS, UNFINISHED, finished, forget, interrupted, mark_of, never_planned,
     unfinished,
 };
+#[cfg(any(test, fuzzing))]
+pub(crate) use journal::fuzzed;
 pub(crate) use journal::{
     Account, Doubt, Event, Journal, Origin, PipelineNote, Started, State, account,
     account_by_anybody,

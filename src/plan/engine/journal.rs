@@ -296,5 +296,24 @@ fn whole(line: &[u8]) -> Option<&[u8]> {
     (sum == CHECKSUM.checksum(json)).then_some(json)
 }
 
+/// For fuzzing: the events of a journal, a line each, to which the checksums are added. A journal says nothing more because
+/// its tail is torn, and is never taken for one that was written here.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn fuzzed(events: &[u8]) {
+    let lines = events.split(|byte| *byte == b'\n').map(|json| {
+        let sum = format!("{:08x} ", CHECKSUM.checksum(json));
+        [sum.as_bytes(), json, b"\n"].concat()
+    });
+    let journal = lines.collect::<Vec<_>>().concat();
+    let read = |bytes: &[u8]| read(bytes, Err(Anonymous::NoBirthTimes), 1);
+    let (whole, length) = read(&journal);
+    assert_eq!(usize::try_from(length), Ok(journal.len()));
+    assert_ne!(whole.origin, Origin::Here);
+    let (torn, length) = read(&[&journal, b"00000000 {\"Apply" as &[u8]].concat());
+    assert_eq!(usize::try_from(length), Ok(journal.len()));
+    assert_eq!(torn.state, whole.state);
+    assert_eq!(torn.changes(), whole.changes());
+}
+
 #[cfg(test)]
 mod tests;
