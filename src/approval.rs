@@ -27,5 +27,5 @@ pub(crate) use request::{Approval, row_of};
 pub use run::Through;
 pub(crate) use run::{Approvals, Asks, Pass, Sent, signers};
 pub use stored::Approved;
-pub(crate) use stored::{Joined, KEPT, Kept, about};
+pub(crate) use stored::{Joined, Kept, about};
 pub(crate) use vote::{Gesture, VoteError, Voted};

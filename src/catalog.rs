@@ -49,8 +49,8 @@ pub(crate) use check::{About, Checked, check};
 pub(crate) use code::Code;
 pub(crate) use compile::{Capability, Gated};
 pub(crate) use configuration::{
-    Command, Configured, KEYS as CONFIGURATION_KEYS, Misread, Start, Surroundings, given,
-    given_url, project_of, read as read_configuration,
+    Command, Configured, KEYS as CONFIGURATION_KEYS, Start, Surroundings, given, given_url,
+    project_of, read as read_configuration,
 };
 pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
 pub(crate) use entry::{

@@ -7,6 +7,7 @@ mod catalog;
 mod decide;
 mod diff;
 mod doctor;
+mod ended;
 mod help;
 mod history;
 mod import;
@@ -31,8 +32,9 @@ mod told;
 mod tools;
 mod verify;
 mod warm;
+mod watched;
 
-use std::{error::Error, ffi::OsString, io, process::ExitCode, sync::atomic::AtomicUsize};
+use std::{ffi::OsString, process::ExitCode};
 
 use clap::{
     Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum as _, error::ErrorKind,
@@ -40,12 +42,13 @@ use clap::{
 
 use crate::perform::{ARGUMENT, HOLD, Reply, child};
 use crate::{
-    host::{Interrupts, keep_own_files, look_for_children, stdout_is_unusable},
-    task::{identity_lines, visible_json},
+    host::{Host, Interrupts, keep_own_files, look_for_children, stdout_is_unusable},
+    task::{identity_lines, visible_lines},
 };
 use arguments::{flags_last, help_as_flag, is_verbose};
-use run::Form;
+use ended::{Stop, printed};
 use settings::{RunArgs, TaskArgs};
+use watched::AnswerForm;
 
 /// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
 ///
@@ -209,10 +212,10 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
         }
     }
     if is_ended {
-        run::end_after_signal(interrupts.clone());
+        watched::end_after_signal(interrupts.clone());
     }
     match verb {
-        Verb::Run(args) => Ok(run::run(&args, interrupts)),
+        Verb::Run(args) => Ok(run::run(&args, AnswerForm::Document, interrupts)),
         Verb::Call(args) => Ok(call::call(&args, interrupts)),
         Verb::Apply(args) => diff::apply(args, interrupts),
         Verb::Plan(args) => diff::plan(&args, interrupts),
@@ -266,18 +269,6 @@ fn command() -> Command {
 
 /// Prints help and version. Wrong flags of a run are answered with an envelope.
 fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> ExitCode {
-    // The first word may be the value of a flag, so it counts as a verb only if it is the name of one.
-    let word = args
-        .iter()
-        .skip(1)
-        .find(|arg| !arg.to_string_lossy().starts_with('-'));
-    let cli = Cli::command();
-    let verb = cli
-        .get_subcommands()
-        .find(|verb| word.is_some_and(|word| word == verb.get_name()));
-    let of_call = verb.is_some_and(|verb| verb.get_name() == "call");
-    let of_apply = verb.is_some_and(|verb| verb.get_name() == "apply");
-    let of_run = of_call || of_apply || verb.is_none_or(|verb| verb.get_name() == "run");
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let shown = error.print();
@@ -285,35 +276,35 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
                 return printed(identity_lines(), u8::from(shown.is_err()));
             }
             // The standard library ignores EBADF on stdout.
-            if shown.is_ok() && stdout_is_unusable().is_none() {
+            return if shown.is_ok() && stdout_is_unusable().is_none() {
                 ExitCode::SUCCESS
             } else {
                 ExitCode::FAILURE
-            }
-        }
-        _ if of_run => {
-            logs::start(logs_of(args));
-            let (hint, help, form) = if of_call {
-                (call::hint(error), "oneact call", Form::of_call(None))
-            } else if of_apply {
-                (None, "oneact apply", Form::of_call(None))
-            } else {
-                (run::file_hint(error), "oneact", Form::Document)
             };
-            let failure = run::misused(error, hint.as_deref(), help);
-            run::refuse(failure, (form, reply_of(args)), interrupts)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            streams::tell(error);
-            ExitCode::from(2)
+            // The arguments that it quotes may be foreign text.
+            streams::tell(&visible_lines(&error.render().to_string()));
+            return ExitCode::from(2);
         }
-        _ => {
-            logs::start(logs_of(args));
-            let verb = verb.map_or("", Command::get_name);
-            logs::failed(&run::misused(error, None, &format!("oneact {verb}")));
-            ExitCode::from(2)
-        }
+        _ => logs::start(logs_of(args)),
     }
+    // The first word may be the value of a flag, so it counts as a verb only if it is the name of one.
+    let mut words = args.iter().skip(1).map(|arg| arg.to_string_lossy());
+    let word = words.find(|word| !word.starts_with('-'));
+    let verb = word.filter(|word| Cli::command().find_subcommand(word.as_ref()).is_some());
+    let (hint, help, form) = match verb.as_deref() {
+        Some("call") => (call::hint(error), "oneact call", AnswerForm::of_call(None)),
+        Some("apply") => (None, "oneact apply", AnswerForm::of_call(None)),
+        Some("run") | None => (run::file_hint(error), "oneact", AnswerForm::Document),
+        Some(verb) => {
+            logs::failed(&run::misused(error, None, &format!("oneact {verb}")));
+            return ExitCode::from(2);
+        }
+    };
+    let failure = run::misused(error, hint.as_deref(), help);
+    let host = Host::new(None, None, interrupts);
+    run::refuse(failure, (form, reply_of(args)), host)
 }
 
 /// The form of the answer that a command line asks for which cannot be used.
@@ -333,71 +324,6 @@ fn logs_of(args: &[OsString]) -> logs::LogArgs {
         .try_get_matches_from(args);
     let read = read.and_then(|read| logs::LogArgs::from_arg_matches(&read));
     read.unwrap_or_default()
-}
-
-/// Why a verb stopped, and its exit code.
-struct Stop {
-    code: u8,
-    why: String,
-}
-
-impl Stop {
-    /// The same with the exit code of a refused command.
-    fn refused(self) -> Self {
-        Self { code: 2, ..self }
-    }
-}
-
-impl<E: Error> From<E> for Stop {
-    fn from(error: E) -> Self {
-        stop(1)(error)
-    }
-}
-
-fn stop<W: ToString>(code: u8) -> impl FnOnce(W) -> Stop {
-    move |why| Stop {
-        code,
-        why: why.to_string(),
-    }
-}
-
-/// Prints the result of a verb, and returns its exit code, which tells a signal also if nobody reads the result.
-fn printed(text: impl AsRef<[u8]>, code: u8) -> ExitCode {
-    match print(text.as_ref()) {
-        Err(_) if code < 128 => ExitCode::FAILURE,
-        Ok(()) | Err(_) => ExitCode::from(code),
-    }
-}
-
-/// Writes all bytes to stdout and flushes it, or reports the error on stderr. A reader that has read enough, as `head`
-/// does, is no error.
-fn print(bytes: &[u8]) -> Result<(), io::Error> {
-    match write(bytes, &AtomicUsize::new(0), &|| false) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.inspect_err(unwritten),
-    }
-}
-
-/// Like [`print()`] for an answer, which somebody must read, and counts the bytes that the reader has taken. `stop`
-/// ends the waiting for a slow reader.
-fn print_unless(
-    bytes: &[u8],
-    taken: &AtomicUsize,
-    stop: &dyn Fn() -> bool,
-) -> Result<(), io::Error> {
-    write(bytes, taken, stop).inspect_err(unwritten)
-}
-
-/// Writes to stdout. Control characters that JSON leaves unescaped are escaped here, because the text may quote foreign
-/// text.
-fn write(bytes: &[u8], taken: &AtomicUsize, stop: &dyn Fn() -> bool) -> Result<(), io::Error> {
-    let text = std::str::from_utf8(bytes).map(visible_json);
-    let bytes = text.as_ref().map_or(bytes, |text| text.as_bytes());
-    streams::write(bytes, taken, stop)
-}
-
-fn unwritten(error: &io::Error) {
-    tracing::error!(%error, "cannot write to stdout: the reader has closed it, or the disk is full");
 }
 
 #[cfg(test)]

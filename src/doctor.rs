@@ -25,7 +25,7 @@ use crate::{
 pub(crate) use ask::input_schema;
 use finding::{About, Kind, Subject, count};
 pub(crate) use finding::{Finding, Level};
-pub(crate) use listing::{Listing, Unlisted, list_tools, unnamed};
+pub(crate) use listing::{Listing, list_tools, unnamed};
 
 /// The free bytes in the asset store below which the doctor warns: about two videos.
 const NEARLY_FULL: u64 = 256 * 1024 * 1024;

@@ -4,7 +4,7 @@
 mod request;
 
 use std::{
-    io::{self, IsTerminal, Write as _},
+    io::{self, IsTerminal},
     process::ExitCode,
 };
 
@@ -12,24 +12,23 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::{
+    ended::{Stop, json_line, printed, stop},
+    printing::{LedgerView, ReadArgs, SessionArgs, columns},
+    run::run,
+    settings::{FormArgs, PlaceArgs, RunArgs, TaskArgs},
+    streams::tell,
+    terminal::{self, readable},
+    watched::AnswerForm,
+};
 use crate::{
     gateway::Requests,
     host::{Interrupts, at_our_terminal, read_plain},
-    people::{Approval, Gesture, Row, Voted, Wish, allowed_signers, approvers},
-    task::{Answer, IMPROVISED},
+    people::{Gesture, RequestedCall, Voted},
+    task::{Answer, Failure, IMPROVISED},
 };
 
-use super::{
-    Stop, printed,
-    printing::{Desk, ReadArgs, columns, json::line},
-    run,
-    settings::PlaceArgs,
-    stop,
-    streams::Stderr,
-    terminal::{self, readable},
-};
-
-use request::{Request, Values, shown};
+use request::{ValueLength, document, reminder, shown};
 
 /// The largest file of a signature, in bytes.
 const MOST_SIGNATURE: u64 = 64 << 10;
@@ -50,7 +49,7 @@ pub(super) struct ApprovalsArgs {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    read: ReadArgs,
+    of: SessionArgs,
 }
 
 #[derive(Debug, Args)]
@@ -78,11 +77,8 @@ pub(super) struct VoteArgs {
     /// asks for the passphrase, the PIN or the touch
     #[arg(long, value_name = "FILE", conflicts_with = "signature")]
     key: Option<Utf8PathBuf>,
-    /// Print one JSON document instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    places: PlaceArgs,
+    form: FormArgs,
 }
 
 fn answer(text: &str) -> Result<Answer, String> {
@@ -93,219 +89,172 @@ fn answer(text: &str) -> Result<Answer, String> {
     }
 }
 
+fn refused(failure: Failure) -> Stop {
+    stop(2)(failure.message)
+}
+
 pub(super) fn list(args: &ApprovalsArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let mut desk = Desk::open(&args.read, interrupts)?;
+    let mut view = args.of.open(interrupts)?;
+    let form = &args.of.read.form;
     let Some(id) = &args.id else {
-        return listed(args, &mut desk);
+        let mut requests = view.reading.requested(&view.project)?;
+        let session = args.of.session.as_deref();
+        requests.retain(|request| {
+            let is_open = || matches!(request.state(&view.host), "waiting" | "approved");
+            session.is_none_or(|session| request.case.session_id == session)
+                && (args.all || is_open())
+        });
+        let documents = requests.iter();
+        let documents: Vec<Value> = documents.map(|each| document(each, &view.host)).collect();
+        let text = || {
+            let short = |each| shown(each, &view, ValueLength::Short);
+            match requests.as_slice() {
+                [] => "Nothing waits for an approval.\n".to_owned(),
+                all => all.iter().map(short).collect::<Vec<_>>().join("\n"),
+            }
+        };
+        return Ok(form.printed(&json!({"approvals": documents}), text, 0));
     };
-    let (case, row) = desk.reading.approval(id).map_err(stop(2))?;
+    let request = view.reading.requested_as(id, &view.project);
+    let request = request.map_err(refused)?;
     if let Some(answer) = args.statement {
-        return Ok(printed(case.statement(answer) + "\n", 0));
+        return Ok(printed(request.case.statement(answer) + "\n", 0));
     }
-    let request = request_of(case, row.as_ref(), &desk)?;
-    let text = if args.read.json {
-        line(&request.document(&desk.host))
-    } else {
-        let mut text = shown(
-            &request,
-            &desk,
-            if args.full {
-                Values::Whole
-            } else {
-                Values::Short
-            },
-        );
-        text.extend(
-            request
-                .diff
-                .iter()
-                .map(|diff| format!("\n{}", readable(diff, columns()))),
-        );
-        text
+    let text = || {
+        let values = if args.full {
+            ValueLength::Whole
+        } else {
+            ValueLength::Short
+        };
+        let diff = request.about.diff.iter();
+        let diff = diff.map(|diff| format!("\n{}", readable(diff, columns())));
+        shown(&request, &view, values) + &diff.collect::<String>()
     };
-    Ok(printed(text, 0))
-}
-
-fn request_of(case: Approval, row: Option<&Row>, desk: &Desk) -> Result<Request, Stop> {
-    let id = case.id.clone();
-    Request::of(case, row, &allowed_signers(&desk.project)).ok_or_else(|| {
-        stop(2)(format!(
-            "the row of {id} was changed, so its parameters cannot be believed; see `oneact verify`"
-        ))
-    })
-}
-
-fn listed(args: &ApprovalsArgs, desk: &mut Desk) -> Result<ExitCode, Stop> {
-    let cases = desk.reading.approvals()?;
-    let session = args.read.session.as_deref();
-    let signers = allowed_signers(&desk.project);
-    let requests = cases
-        .into_iter()
-        .filter_map(|(case, row)| Request::of(case, row.as_ref(), &signers));
-    let requests =
-        requests.filter(|request| session.is_none_or(|session| request.case.session_id == session));
-    let open = |request: &Request| matches!(request.state(&desk.host), "waiting" | "approved");
-    let requests: Vec<Request> = requests
-        .filter(|request| args.all || open(request))
-        .collect();
-    if args.read.json {
-        let documents: Vec<Value> = requests
-            .iter()
-            .map(|request| request.document(&desk.host))
-            .collect();
-        return Ok(printed(line(&json!({"approvals": documents})), 0));
-    }
-    if requests.is_empty() {
-        return Ok(printed("Nothing waits for an approval.\n", 0));
-    }
-    let texts = requests
-        .iter()
-        .map(|request| shown(request, desk, Values::Short));
-    Ok(printed(texts.collect::<Vec<_>>().join("\n"), 0))
+    Ok(form.printed(&document(&request, &view.host), text, 0))
 }
 
 pub(super) fn approve(args: &ApproveArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let said = vote(&args.vote, Answer::Approved, interrupts.clone())?;
-    match said {
-        Said::Decided(text, id) if args.run => {
-            // stdout belongs to the envelope. What could be done next is done now.
-            let text = text.lines().next().unwrap_or_default();
-            Stderr.write_all(format!("{text}\n").as_bytes())?;
-            Ok(run::approved(&id, args.vote.places.clone(), interrupts))
-        }
-        said => Ok(said.printed()),
+    let vote = &args.vote;
+    let Some((told, id)) = decided(vote, Answer::Approved, interrupts.clone())? else {
+        return Ok(printed(NOTHING, 1));
+    };
+    if !args.run {
+        return Ok(printed(told, 0));
     }
+    // stdout belongs to the envelope. What could be done next is done now.
+    tell(&format!("{}\n", told.lines().next().unwrap_or_default()));
+    let task = TaskArgs {
+        approved: Some(id),
+        run: RunArgs {
+            places: vote.form.places.clone(),
+            ..RunArgs::default()
+        },
+        file: None,
+    };
+    Ok(run(&task, AnswerForm::of_call(None), interrupts))
 }
 
 pub(super) fn deny(args: &VoteArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     if args.message.is_none() {
         return Err(stop(2)("a denial needs a reason: add -m TEXT"));
     }
-    vote(args, Answer::Denied, interrupts).map(Said::printed)
+    let told = decided(args, Answer::Denied, interrupts)?;
+    Ok(told.map_or_else(|| printed(NOTHING, 1), |(told, _)| printed(told, 0)))
 }
 
-/// Records the decision, and returns what is printed about it.
-fn vote(args: &VoteArgs, answer: Answer, interrupts: Interrupts) -> Result<Said, Stop> {
-    let (desk, request) = find(&args.id, args.places.clone(), interrupts)?;
+const NOTHING: &str = "Nothing was recorded.\n";
+
+/// Records the decision. Returns what is printed about it, and the id of the request; none if the person did not agree.
+fn decided(
+    args: &VoteArgs,
+    answer: Answer,
+    interrupts: Interrupts,
+) -> Result<Option<(String, String)>, Stop> {
+    let (view, request) = find(&args.id, args.form.places.clone(), interrupts)?;
     let id = &request.case.id;
+    let is_terminal = io::stdin().is_terminal();
     let signature = match (&args.signature, &args.key) {
         (Some(path), _) => Some(signature(path)?),
         // Without a terminal, the person has read the request before, as with --signature.
-        (None, Some(_)) if io::stdin().is_terminal() && !agreed(&request, answer, &desk) => {
-            return Ok(Said::Nothing);
-        }
+        (None, Some(_)) if is_terminal && !agreed(&request, answer, &view) => return Ok(None),
         (None, Some(key)) => Some(signed(key.as_str(), &request.case.statement(answer))?),
         (None, None) => None,
     };
     let gesture = match &signature {
         Some(text) => Gesture::Signed(text),
         None if answer == Answer::Approved && request.is_approved_by_us() => Gesture::Before,
-        None if !io::stdin().is_terminal() => {
+        None if !is_terminal => {
             return Err(stop(2)(format!(
                 "there is no terminal to ask at. Sign the decision: use --key KEY, or \
                  `oneact approvals {id} --statement > s`, `ssh-keygen -Y sign -n oneact-approval -f KEY s`, then \
                  --signature s.sig"
             )));
         }
-        None if !agreed(&request, answer, &desk) => {
-            return Ok(Said::Nothing);
-        }
+        None if !agreed(&request, answer, &view) => return Ok(None),
         None => Gesture::Terminal,
     };
     let why = args.message.as_deref();
-    let voted = record(&desk, &request, answer, gesture, why)?;
-    let word = match answer {
-        Answer::Approved => "approved",
-        Answer::Denied => "denied",
-    };
-    if args.json {
-        let document = json!({
+    let voted = request.decide((answer, gesture), why, &view.project, &view.host);
+    let voted = voted.map_err(refused)?;
+    let told = if args.form.json {
+        json_line(&json!({
             "approval_id": voted.case.id, "decision": answer, "by": voted.person.to_string(), "why": why,
             "missing": voted.missing, "before": voted.before,
             "link": voted.link.seq, "entry_hash": voted.link.entry_hash,
-        });
-        return Ok(Said::Decided(line(&document), voted.case.request.id));
-    }
-    let until = desk.clock(&voted.case.asked.expires_at);
-    let next = match (answer, voted.missing) {
+        }))
+    } else {
+        told(&voted, answer, &request, &view)
+    };
+    Ok(Some((told, voted.case.request.id)))
+}
+
+/// What was recorded, and what follows from it.
+fn told(voted: &Voted, answer: Answer, request: &RequestedCall, view: &LedgerView) -> String {
+    let until = view.clock(&voted.case.asked.expires_at);
+    let (word, next) = match (answer, voted.missing) {
         (Answer::Approved, 0) => {
-            let once = format!("The next run of the same task performs it, once, before {until}");
-            if request.is_stored {
-                format!(
-                    "{once}; so does `oneact run --approved {}`.\n",
-                    voted.case.id
-                )
-            } else {
-                once + ".\n"
-            }
+            let stored = format!("; so does `oneact run --approved {}`", voted.case.id);
+            let stored = if request.is_stored() { &stored } else { "" };
+            let next = format!(
+                "The next run of the same task performs it, once, before {until}{stored}.\n"
+            );
+            ("approved", next)
         }
-        (Answer::Approved, missing) => format!(
-            "It is not performed yet: {missing} more approvals are needed before {until}, each of another person.\n"
-        ),
-        (Answer::Denied, _) => String::new(),
-    };
-    let text = match &voted.before {
-        Some(at) => format!(
-            "already approved by you ({}) at {}; nothing was added\n{next}",
-            voted.person,
-            desk.clock(at)
-        ),
-        None => format!(
-            "{word} by {}, link {}\n{next}",
-            voted.person, voted.link.seq
-        ),
-    };
-    Ok(Said::Decided(text, voted.case.request.id))
-}
-
-/// What is printed about a decision.
-enum Said {
-    /// The person did not agree.
-    Nothing,
-    /// With the id of the request.
-    Decided(String, String),
-}
-
-impl Said {
-    fn printed(self) -> ExitCode {
-        match self {
-            Self::Nothing => printed("Nothing was recorded.\n", 1),
-            Self::Decided(text, _) => printed(text, 0),
+        (Answer::Approved, missing) => {
+            let next = format!(
+                "It is not performed yet: {missing} more approvals are needed before {until}, each of another person.\n"
+            );
+            ("approved", next)
         }
+        (Answer::Denied, _) => ("denied", String::new()),
+    };
+    let (person, link) = (&voted.person, voted.link.seq);
+    match &voted.before {
+        Some(at) => {
+            let at = view.clock(at);
+            format!("already approved by you ({person}) at {at}; nothing was added\n{next}")
+        }
+        None => format!("{word} by {person}, link {link}\n{next}"),
     }
 }
 
 /// The request whose id begins with this text.
-fn find(id: &str, places: PlaceArgs, interrupts: Interrupts) -> Result<(Desk, Request), Stop> {
-    let read = ReadArgs {
-        session: None,
-        json: false,
-        utc: false,
+fn find(
+    id: &str,
+    places: PlaceArgs,
+    interrupts: Interrupts,
+) -> Result<(LedgerView, RequestedCall), Stop> {
+    let form = FormArgs {
         places,
+        ..FormArgs::default()
     };
-    let mut desk = Desk::open(&read, interrupts).map_err(Stop::refused)?;
-    let (case, row) = desk.reading.approval(id).map_err(stop(2))?;
-    let request = request_of(case, row.as_ref(), &desk)?;
-    Ok((desk, request))
-}
-
-/// Records a decision about the request as it was shown.
-fn record(
-    desk: &Desk,
-    request: &Request,
-    answer: Answer,
-    gesture: Gesture<'_>,
-    why: Option<&str>,
-) -> Result<Voted, Stop> {
-    let who =
-        approvers(&desk.project, &request.entries).map_err(|failure| stop(2)(failure.message))?;
-    let (mut ledger, _) = desk
-        .project
-        .open(Wish::Decide, &desk.host)
-        .map_err(stop(2))?;
-    ledger
-        .vote(&request.case, answer, gesture, who, why)
-        .map_err(stop(2))
+    let read = ReadArgs {
+        form,
+        ..ReadArgs::default()
+    };
+    let mut view = LedgerView::open(&read, interrupts).map_err(Stop::refused)?;
+    let request = view.reading.requested_as(id, &view.project);
+    Ok((view, request.map_err(refused)?))
 }
 
 fn signature(path: &Utf8Path) -> Result<String, Stop> {
@@ -325,72 +274,62 @@ fn signed(key: &str, statement: &str) -> Result<String, Stop> {
 }
 
 /// Asks at the terminal.
-fn agreed(request: &Request, answer: Answer, desk: &Desk) -> bool {
-    let mut text = shown(request, desk, Values::Short);
-    if let Some(diff) = &request.diff {
-        text.push_str(&readable(diff, columns()));
+fn agreed(request: &RequestedCall, answer: Answer, view: &LedgerView) -> bool {
+    let mut text = shown(request, view, ValueLength::Short);
+    let diff = request.about.diff.as_deref();
+    text.extend(diff.map(|diff| readable(diff, columns())));
+    if answer == Answer::Denied {
+        text.push_str("Deny? [y/N] ");
+        return terminal::agreed(&text, view.host.interrupts());
     }
-    let intent: String = request
-        .case
-        .asked
-        .intent_hash
-        .chars()
-        .skip("sha256:".len())
-        .take(12)
-        .collect();
-    let question = match answer {
-        Answer::Approved => {
-            text.extend(request.reminder().map(|reminder| reminder + "\n"));
-            let what = if request.action == IMPROVISED {
-                "It lets the agent make these calls. intent "
-            } else {
-                "It is performed once. intent "
-            };
-            text.extend([what, &intent, "\n"]);
-            if request.diff.is_none()
-                && request
-                    .why
-                    .iter()
-                    .any(|why| why.contains("cannot be undone"))
-            {
-                text.push_str("This cannot be undone. ");
-            }
-            "Approve? [y/N] "
-        }
-        Answer::Denied => "Deny? [y/N] ",
+    text.extend(reminder(request).map(|reminder| reminder + "\n"));
+    let what = if request.action == IMPROVISED {
+        "It lets the agent make these calls."
+    } else {
+        "It is performed once."
     };
-    terminal::agreed(&(text + question), desk.host.interrupts())
+    let hash = &request.case.asked.intent_hash;
+    let intent = hash.strip_prefix("sha256:").unwrap_or(hash);
+    let intent = intent.get(..12).unwrap_or(intent);
+    text.extend([what, " intent ", intent, "\n"]);
+    let mut why = request.about.why.iter();
+    if diff.is_none() && why.any(|why| why.contains("cannot be undone")) {
+        text.push_str("This cannot be undone. ");
+    }
+    text.push_str("Approve? [y/N] ");
+    terminal::agreed(&text, view.host.interrupts())
 }
 
 /// The requests of one project, for the gateway: it asks the user of its host where the catalog allows that.
 #[derive(Debug)]
-pub(in crate::cli) struct Hosted {
-    pub(in crate::cli) root: Utf8PathBuf,
-    pub(in crate::cli) catalog: Utf8PathBuf,
-    pub(in crate::cli) interrupts: Interrupts,
+pub(crate) struct HostedRequests {
+    pub(crate) root: Utf8PathBuf,
+    pub(crate) catalog: Utf8PathBuf,
+    pub(crate) interrupts: Interrupts,
 }
 
-impl Hosted {
+impl HostedRequests {
     /// The request with this id for exactly this call.
-    fn find(&self, id: &str, intent_hash: &str) -> Result<(Desk, Request), Stop> {
+    fn find(&self, id: &str, intent_hash: &str) -> Result<(LedgerView, RequestedCall), String> {
         let places = PlaceArgs {
             root: Some(self.root.clone()),
             catalog: Some(self.catalog.clone()),
         };
-        let (desk, request) = find(id, places, self.interrupts.clone())?;
+        let found = find(id, places, self.interrupts.clone());
+        let (view, request) = found.map_err(|stop| stop.why)?;
         if request.case.asked.intent_hash == intent_hash {
-            Ok((desk, request))
+            Ok((view, request))
         } else {
-            Err(stop(2)(format!("{id} is a request for another call")))
+            Err(format!("{id} is a request for another call"))
         }
     }
 }
 
-impl Requests for Hosted {
+impl Requests for HostedRequests {
     fn shown(&self, id: &str, intent_hash: &str) -> Result<String, String> {
-        let (desk, request) = self.find(id, intent_hash).map_err(|stop| stop.why)?;
-        let mut text = shown(&request, &desk, Values::Whole);
-        let diff = request.diff.as_deref();
+        let (view, request) = self.find(id, intent_hash)?;
+        let mut text = shown(&request, &view, ValueLength::Whole);
+        let diff = request.about.diff.as_deref();
         text.extend(diff.map(|diff| readable(diff, columns())));
         Ok(text)
     }
@@ -401,9 +340,9 @@ impl Requests for Hosted {
         answer: Answer,
         host: &str,
     ) -> Result<(), String> {
-        let found = self.find(id, intent_hash);
-        let voted = found
-            .and_then(|(desk, request)| record(&desk, &request, answer, Gesture::Told(host), None));
-        voted.map(drop).map_err(|stop| stop.why)
+        let (view, request) = self.find(id, intent_hash)?;
+        let decision = (answer, Gesture::Told(host));
+        let voted = request.decide(decision, None, &view.project, &view.host);
+        voted.map(drop).map_err(|failure| failure.message)
     }
 }

@@ -23,10 +23,17 @@ pub(super) fn flags_last(mut args: Vec<OsString>, cli: impl FnOnce() -> Command)
         return args;
     }
     cli.build();
-    let (mut command, mut from, mut moved) = (&cli, 1, Vec::new());
-    while let Some((at, verb)) = next_verb(args.get(from..).unwrap_or_default(), command, &cli) {
-        moved.extend(args.drain(from..from + at));
-        (command, from) = (verb, from + 1);
+    let known = flags(&cli);
+    let (mut command, mut from, mut at, mut moved) = (&cli, 1, 1, Vec::new());
+    while let Some(word) = args.get(at) {
+        if let Some(verb) = command.find_subcommand(word) {
+            moved.extend(args.drain(from..at));
+            (command, from, at) = (verb, from + 1, from + 1);
+        } else if let Some(takes) = takes_next(&word.to_string_lossy(), &known) {
+            at += 1 + usize::from(takes);
+        } else {
+            break;
+        }
     }
     // What follows `--` is no flag.
     let end = args.iter().position(|arg| arg == "--");
@@ -35,42 +42,13 @@ pub(super) fn flags_last(mut args: Vec<OsString>, cli: impl FnOnce() -> Command)
     args
 }
 
-/// The first verb of a command with only flags in front of it, and its place.
-fn next_verb<'c>(
-    args: &[OsString],
-    command: &'c Command,
-    cli: &Command,
-) -> Option<(usize, &'c Command)> {
-    args.iter().enumerate().find_map(|(at, arg)| {
-        let verb = command.find_subcommand(arg)?;
-        let known = [flags(cli), all_flags(verb)].concat();
-        are_flags(args.get(..at)?, &known).then_some((at, verb))
-    })
-}
-
-/// The flags of a command, but not those that print something and end.
+/// The flags of a command and of the verbs below it, but not those that print something and end.
 fn flags(command: &Command) -> Vec<&Arg> {
     let is_flag =
         |arg: &&Arg| !arg.is_positional() && !["help", "version"].contains(&arg.get_id().as_str());
-    command.get_arguments().filter(is_flag).collect()
-}
-
-/// The flags of a verb and of the verbs below it.
-fn all_flags(verb: &Command) -> Vec<&Arg> {
-    let below = verb.get_subcommands().flat_map(all_flags);
-    flags(verb).into_iter().chain(below).collect()
-}
-
-/// Whether all these arguments are such flags, with their values.
-fn are_flags(args: &[OsString], flags: &[&Arg]) -> bool {
-    let mut words = args.iter().map(|arg| arg.to_string_lossy());
-    while let Some(word) = words.next() {
-        match takes_next(&word, flags) {
-            Some(takes) if !takes || words.next().is_some() => {}
-            Some(_) | None => return false,
-        }
-    }
-    true
+    let own = command.get_arguments().filter(is_flag);
+    own.chain(command.get_subcommands().flat_map(flags))
+        .collect()
 }
 
 /// Whether the next argument is the value of this flag. `None` if it is none of these flags.
@@ -107,5 +85,26 @@ mod tests {
         assert_eq!(help_as_flag(asked), flagged);
         let other: Vec<OsString> = args("oneact show help");
         assert_eq!(help_as_flag(other.clone()), other);
+    }
+
+    #[test]
+    fn flags_in_front_of_a_verb_move_behind_it() {
+        use clap::CommandFactory as _;
+        let args = |words: &str| words.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let moved = |words: &str| flags_last(args(words), super::super::Cli::command);
+        for (said, meant) in [
+            ("oneact --root D run F", "oneact run F --root D"),
+            ("oneact --root=D -q run -- F", "oneact run --root=D -q -- F"),
+            (
+                "oneact --json catalog --root D show X",
+                "oneact catalog show X --json --root D",
+            ),
+            ("oneact --profile run", "oneact --profile run"),
+            ("oneact --root run run F", "oneact run F --root run"),
+            ("oneact --frobnicate history", "oneact --frobnicate history"),
+            ("oneact show run", "oneact show run"),
+        ] {
+            assert_eq!(moved(said), args(meant), "{said}");
+        }
     }
 }

@@ -19,12 +19,9 @@ use crate::{
     task::{Failure, Fault, Nameable, RefId, Uri, hexadecimal},
 };
 
-use super::{
-    run::{self, Form},
-    settings::RunArgs,
-};
+use super::{run, settings::RunArgs, watched::AnswerForm};
 
-use arguments::{Argument, parameters};
+use arguments::{CallArgument, parameters};
 
 #[derive(Debug, Args)]
 pub(super) struct CallArgs {
@@ -61,7 +58,7 @@ pub(super) fn hint(error: &clap::Error) -> Option<String> {
 }
 
 pub(super) fn call(args: &CallArgs, interrupts: Interrupts) -> ExitCode {
-    let form = Form::of_call(args.run.reply);
+    let form = AnswerForm::of_call(args.run.reply);
     run::performed(&args.run, interrupts, form, |settings, host, _| {
         settings.nameable = Nameable::Tools;
         let (task, note) = task(args, settings, host)?;
@@ -79,7 +76,7 @@ fn task(
     settings: &Settings,
     host: &Host,
 ) -> Result<(Value, Option<String>), Failure> {
-    let words = args.parameters.iter().map(|word| Argument::parse(word));
+    let words = args.parameters.iter().map(|word| CallArgument::parse(word));
     let words = words.collect::<Result<Vec<_>, _>>()?;
     let refs = args.refs.iter().map(|word| input(word));
     let refs = refs.collect::<Result<Vec<_>, _>>()?;
@@ -92,7 +89,7 @@ fn task(
     let schema = match stated {
         Parameters::InCatalog(schema) => Some(schema),
         // The call itself asks the server, so it is started twice only if this is needed.
-        Parameters::AtServer { .. } if !words.iter().any(Argument::is_typed_by_schema) => None,
+        Parameters::AtServer { .. } if !words.iter().any(CallArgument::is_typed_by_schema) => None,
         Parameters::AtServer { server, tool } => {
             doctor::input_schema(&server, &tool, &settings.project, host)?
         }

@@ -3,38 +3,36 @@
 
 pub(super) mod change;
 mod check;
+mod document;
 mod entries;
 mod promote;
 
-use std::{io, process::ExitCode};
+use std::process::ExitCode;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
+use super::{
+    ended::{Stop, printed, stop},
+    help,
+    printing::{Table, columns},
+    settings::{FormArgs, PlaceArgs, number},
+};
 use crate::{
     catalog::{
         Application, Audience, Catalog, Hit, Listed, Matched, ToolForm, find, has_standard, list,
         pipelines, prompt, search, tools,
     },
     host::{self, Interrupts},
-    servers,
     task::{CallContext, visible, visible_lines},
 };
 
+use change::LARGEST;
 use check::CheckArgs;
+use document::DocumentArgs;
 use entries::{json_of, one, table};
 use promote::PromoteArgs;
-
-use super::{
-    Stop, help, printed,
-    settings::{PlaceArgs, number},
-    stop,
-    terminal::{padded, width},
-};
-
-/// The largest file that is read, in bytes: a catalog, a document or a schema.
-pub(super) const LARGEST: u64 = 8 << 20;
 
 #[derive(Debug, Args)]
 pub(super) struct CatalogArgs {
@@ -52,7 +50,7 @@ impl CatalogArgs {
 enum CatalogVerb {
     /// List all entries: what each one does, who may use it, and at what risk
     #[command(after_help = help::of("catalog list"))]
-    List(ListArgs),
+    List(FormArgs),
     /// Print one entry with its parameters
     #[command(after_help = help::of("catalog show"))]
     Show(ShowArgs),
@@ -67,16 +65,10 @@ enum CatalogVerb {
     Check(CheckArgs),
     /// Print a catalog with the entries of an application document
     #[command(after_help = help::of("catalog import"))]
-    Import(ImportArgs),
+    Import(DocumentArgs),
     /// Add a workflow that repeats the calls of an improvised action
     #[command(after_help = help::of("catalog promote"))]
     Promote(PromoteArgs),
-}
-
-#[derive(Debug, Args)]
-struct ListArgs {
-    #[command(flatten)]
-    form: FormArgs,
 }
 
 #[derive(Debug, Args)]
@@ -118,15 +110,6 @@ struct RenderArgs {
     places: PlaceArgs,
 }
 
-#[derive(Debug, Args)]
-struct FormArgs {
-    /// Print one JSON document instead of text
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    places: PlaceArgs,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum RenderForm {
     /// A block of a prompt
@@ -156,53 +139,49 @@ fn context(text: &str) -> Result<CallContext, String> {
 
 pub(super) fn run(args: &CatalogArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     match &args.verb {
-        CatalogVerb::List(args) => {
-            let listed = whole(&args.form.places)?;
-            let entries: Vec<&Listed> = listed.iter().collect();
-            Ok(printed(
-                shown(&args.form, &entries, table, |entry| json_of(entry)),
-                0,
-            ))
+        CatalogVerb::List(form) => {
+            let listed = load(&form.places, Extent::WithPipelines)?;
+            let document: Value = listed.iter().map(json_of).collect();
+            Ok(form.printed(&document, || table(&listed), 0))
         }
         CatalogVerb::Show(args) => {
-            let listed = whole(&args.form.places)?;
+            let listed = load(&args.form.places, Extent::WithPipelines)?;
             let entry = find(&listed, &args.id).map_err(|failure| stop(1)(failure.message))?;
-            Ok(printed(
-                shown(&args.form, &[entry], one, |entry| json_of(entry)),
-                0,
-            ))
+            let document = json!([json_of(entry)]);
+            Ok(args.form.printed(&document, || one(entry), 0))
         }
         CatalogVerb::Search(args) => {
-            let listed = load(&args.form.places)?;
+            let listed = load(&args.form.places, Extent::Entries)?;
             let found: Vec<&Listed> = found_in(&listed, args.context);
             let hits = search(&found, &args.words.join(" "));
             let code = u8::from(hits.is_empty());
-            Ok(printed(shown(&args.form, &hits, hit_lines, json_hit), code))
+            let document: Value = hits.iter().map(json_hit).collect();
+            Ok(args.form.printed(&document, || hit_lines(&hits), code))
         }
         CatalogVerb::Render(args) => render(args),
         CatalogVerb::Check(args) => check::run(args, &interrupts),
-        CatalogVerb::Import(args) => import(args),
+        CatalogVerb::Import(args) => document::import(args),
         CatalogVerb::Promote(args) => promote::run(args, interrupts),
     }
 }
 
-/// All entries and all pipelines.
-fn whole(places: &PlaceArgs) -> Result<Vec<Listed>, Stop> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Entries,
+    WithPipelines,
+}
+
+/// All entries, by their ids; then all pipelines, if they are wanted.
+fn load(places: &PlaceArgs, extent: Extent) -> Result<Vec<Listed>, Stop> {
     let project = places.project()?;
     let listed = Catalog::load(&project.catalog).and_then(|catalog| {
         let tables = catalog.tables()?;
-        Ok(list(&tables)?
-            .into_iter()
-            .chain(pipelines(&tables)?)
-            .collect())
+        let mut listed = list(&tables)?;
+        if extent == Extent::WithPipelines {
+            listed.extend(pipelines(&tables)?);
+        }
+        Ok(listed)
     });
-    listed.map_err(stop(2))
-}
-
-/// All entries, by their ids.
-fn load(places: &PlaceArgs) -> Result<Vec<Listed>, Stop> {
-    let project = places.project()?;
-    let listed = Catalog::load(&project.catalog).and_then(|catalog| list(&catalog.tables()?));
     listed.map_err(stop(2))
 }
 
@@ -211,36 +190,24 @@ fn found_in(listed: &[Listed], context: CallContext) -> Vec<&Listed> {
     found.collect()
 }
 
-fn shown<T>(
-    form: &FormArgs,
-    items: &[T],
-    text: impl Fn(&[T]) -> String,
-    json: impl Fn(&T) -> Value,
-) -> String {
-    if form.json {
-        format!("{}\n", items.iter().map(json).collect::<Value>())
-    } else {
-        text(items)
-    }
-}
-
 fn hit_lines(hits: &[Hit<'_>]) -> String {
     if hits.is_empty() {
         return "Nothing found. `oneact catalog list` prints all entries.\n".to_owned();
     }
-    let ids = hits.iter().map(|hit| width(&visible(hit.id)));
-    let widest = ids.max().unwrap_or_default();
-    let line = |hit: &Hit<'_>| {
+    let row = |hit: &Hit<'_>| {
         let why = match &hit.matched {
             Matched::Id => "id".to_owned(),
             Matched::Alias(alias) => format!("alias {alias:?}"),
             Matched::AliasBeginning(alias) => format!("begins the alias {alias:?}"),
             Matched::Words(words) => format!("words: {}", words.join(", ")),
         };
-        let id = padded(&visible(hit.id), widest);
-        format!("{id}  {}\n", visible(&why))
+        [hit.id, &why].map(|cell| visible(cell).into_owned())
     };
-    hits.iter().map(line).collect()
+    let table = Table {
+        rows: hits.iter().map(row).collect(),
+        ..Table::default()
+    };
+    table.text(columns())
 }
 
 fn json_hit(hit: &Hit<'_>) -> Value {
@@ -269,7 +236,7 @@ fn render(args: &RenderArgs) -> Result<ExitCode, Stop> {
             return Ok(ExitCode::SUCCESS);
         }
     }
-    let listed = load(&args.places)?;
+    let listed = load(&args.places, Extent::Entries)?;
     let mut entries = found_in(&listed, args.context);
     entries.retain(|entry| entry.audience == Audience::Models);
     let form = match args.form {
@@ -282,39 +249,4 @@ fn render(args: &RenderArgs) -> Result<ExitCode, Stop> {
         RenderForm::Gemini => ToolForm::Gemini,
     };
     Ok(printed(format!("{}\n", tools(&entries, form)), 0))
-}
-
-#[derive(Debug, Args)]
-struct ImportArgs {
-    /// The document: Markdown with the tables of capabilities and defaults
-    #[arg(value_name = "FILE")]
-    file: Utf8PathBuf,
-}
-
-/// Prints a catalog with the entries of an application document.
-fn import(args: &ImportArgs) -> Result<ExitCode, Stop> {
-    let text = read_document(&args.file)?.to_catalog(&command);
-    Ok(printed(text.map_err(stop(2))?, 0))
-}
-
-fn read_document(path: &Utf8Path) -> Result<Application, Stop> {
-    let text = host::read_named(path, LARGEST)
-        .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
-        .map_err(|error| stop(2)(format!("cannot read {path}: {error}")))?;
-    if text.trim_start().starts_with('{') {
-        return Err(stop(2)(format!(
-            "{path} is JSON, and an application document is Markdown; `oneact import {path}` reads the servers of an \
-             MCP configuration"
-        )));
-    }
-    Application::read(path, &text).map_err(stop(2))
-}
-
-/// The command of a built-in server; for another one, a name to be replaced.
-fn command(server: &str) -> Vec<String> {
-    if servers::names().any(|(name, _)| name == server) {
-        ["{self}", "serve", server].map(str::to_owned).to_vec()
-    } else {
-        vec![format!("your-{server}-server")]
-    }
 }

@@ -3,21 +3,22 @@
 use std::{process::ExitCode, time::Duration};
 
 use clap::Args;
+use jiff::{Span, SpanRelativeTo};
 use serde_json::{Value, json};
 
 use crate::{
     host::{Host, Interrupts},
     people::{
-        Alone, Claimed, Dependants, Happened, Ledger, Name, PruneWish, Review, Row, RowState, Wish,
-        unless_contradicted, vouched,
+        Alone, Claimed, Dependants, Happened, Head, Ledger, Name, PruneWish, Review, Row, RowState,
+        Wish, unless_contradicted, vouched,
     },
     record::Project,
 };
 
 use super::{
-    Stop, printed,
-    printing::{grouped, json::line, words},
-    settings::PlaceArgs,
+    ended::Stop,
+    printing::{grouped, words},
+    settings::FormArgs,
 };
 
 // The answer that is meant.
@@ -37,11 +38,8 @@ struct DecisionArgs {
     /// The reason for the decision, in at most 500 characters
     #[arg(short, long, value_name = "WHY", value_parser = note)]
     message: Option<String>,
-    /// Print one JSON document instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    places: PlaceArgs,
+    form: FormArgs,
 }
 
 // Which operation, and what was found out.
@@ -123,11 +121,8 @@ pub(super) struct PruneArgs {
     /// Report what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
-    /// Print one JSON document instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    places: PlaceArgs,
+    form: FormArgs,
 }
 
 impl NameArgs {
@@ -140,96 +135,109 @@ impl NameArgs {
     }
 }
 
-/// Opens the ledger, applies a decision, and prints the result.
+/// Opens the ledger, applies a decision, and prints the result: `decide` returns it as JSON and as text.
 fn decided(
-    places: &PlaceArgs,
+    form: &FormArgs,
     wish: Wish,
     interrupts: Interrupts,
-    decide: impl FnOnce(&mut Ledger<'_>, (&Project, &Host)) -> Result<String, Stop>,
+    decide: impl FnOnce(&mut Ledger<'_>, (&Project, &Host)) -> Result<(Value, String), Stop>,
 ) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
-    let text = places.project().and_then(|project| {
+    let done = form.places.project().and_then(|project| {
         let (mut ledger, _) = project.open(wish, &host)?;
         decide(&mut ledger, (&project, &host))
     });
-    Ok(printed(text.map_err(Stop::refused)?, 0))
+    let (document, text) = done.map_err(Stop::refused)?;
+    Ok(form.printed(&document, || text, 0))
+}
+
+impl DecisionArgs {
+    /// Applies a decision whose link records its reason. `decide` returns the link, too.
+    fn decided(
+        &self,
+        interrupts: Interrupts,
+        decide: impl FnOnce(
+            &mut Ledger<'_>,
+            (&Project, &Host),
+            Option<&str>,
+        ) -> Result<(Value, Head, String), Stop>,
+    ) -> Result<ExitCode, Stop> {
+        decided(&self.form, Wish::Decide, interrupts, |ledger, around| {
+            let why = self.message.as_deref();
+            let (mut document, link, text) = decide(ledger, around, why)?;
+            if let (Some(document), Value::Object(linked)) = (
+                document.as_object_mut(),
+                json!({"why": why, "link": link.seq, "entry_hash": link.entry_hash}),
+            ) {
+                document.extend(linked);
+            }
+            Ok((document, text))
+        })
+    }
 }
 
 /// Records whether an operation with an unknown outcome happened.
 pub(super) fn resolve(args: &ResolveArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let why = args.decision.message.as_deref();
-    let places = &args.decision.places;
-    decided(
-        places,
-        Wish::Decide,
-        interrupts,
-        |ledger, (project, host)| {
-            let at = host.timestamp().to_string();
-            let answer = |case: &_| vouched(case, &at, why);
-            let (happened, claimed) = if args.choice.happened {
-                (Happened::Yes(&answer), Claimed::Happened)
-            } else {
-                (Happened::No, Claimed::DidNot)
-            };
-            let case = ledger.unsettled(&args.operation)?;
-            unless_contradicted(&case, claimed, project, host)?;
-            let resolved = ledger.resolve(&case.operation_id, happened, why)?;
-            let case = &resolved.case;
-            if args.decision.json {
-                return Ok(line(&json!({
-                    "operation_id": case.operation_id, "session_id": case.session_id,
-                    "task_id": case.task_id, "action": case.action, "happened": args.choice.happened,
-                    "claimed_at": case.claimed_at, "step_index": resolved.step_index, "by": case.by, "why": why,
-                    "link": resolved.link.seq, "entry_hash": resolved.link.entry_hash,
-                })));
-            }
-            let action = case.action.as_deref().unwrap_or("The call");
-            let operation = &case.operation_id;
-            let what = match resolved.step_index {
-                Some(step) => format!(
-                    "{action} ({operation}) happened and is recorded as step {step} of {}. The same delivery is not performed again.",
-                    case.session_id
-                ),
-                None => format!(
-                    "{action} ({operation}) did not happen. The next run of the same request performs it."
-                ),
-            };
-            let (what, by, link) = (words::line(&what), &case.by, resolved.link.seq);
-            Ok(format!("{what}\ndecided by {by}, link {link}\n"))
-        },
-    )
+    let decide = |ledger: &mut Ledger<'_>,
+                  (project, host): (&Project, &Host),
+                  why: Option<&str>| {
+        let at = host.timestamp().to_string();
+        let answer = |case: &_| vouched(case, &at, why);
+        let (happened, claimed) = if args.choice.happened {
+            (Happened::Yes(&answer), Claimed::Happened)
+        } else {
+            (Happened::No, Claimed::DidNot)
+        };
+        let case = ledger.unsettled(&args.operation)?;
+        unless_contradicted(&case, claimed, project, host)?;
+        let resolved = ledger.resolve(&case.operation_id, happened, why)?;
+        let case = &resolved.case;
+        let document = json!({
+            "operation_id": case.operation_id, "session_id": case.session_id,
+            "task_id": case.task_id, "action": case.action, "happened": args.choice.happened,
+            "claimed_at": case.claimed_at, "step_index": resolved.step_index, "by": case.by,
+        });
+        let action = case.action.as_deref().unwrap_or("The call");
+        let operation = &case.operation_id;
+        let what = match resolved.step_index {
+            Some(step) => format!(
+                "{action} ({operation}) happened and is recorded as step {step} of {}. The same delivery is not performed again.",
+                case.session_id
+            ),
+            None => format!(
+                "{action} ({operation}) did not happen. The next run of the same request performs it."
+            ),
+        };
+        let (what, by, link) = (words::line(&what), &case.by, resolved.link.seq);
+        let text = format!("{what}\ndecided by {by}, link {link}\n");
+        Ok((document, resolved.link, text))
+    };
+    args.decision.decided(interrupts, decide)
 }
 
 /// Revokes an answer: it is never returned again.
 pub(super) fn revoke(args: &RevokeArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let why = args.decision.message.as_deref();
     let dependants = if args.dependants {
         Dependants::Revoked
     } else {
         Dependants::Listed
     };
-    let places = &args.decision.places;
-    decided(places, Wish::Decide, interrupts, |ledger, _| {
+    args.decision.decided(interrupts, |ledger, _, why| {
         let revoked = ledger.revoke(args.answer.name(), dependants, why)?;
-        if args.decision.json {
-            let all = |rows: &[Row]| rows.iter().map(document).collect::<Vec<_>>();
-            return Ok(line(&json!({
-                "revoked": document(&revoked.row), "along": all(&revoked.along), "left": all(&revoked.left),
-                "source": revoked.row.reused_from, "why": why, "link": revoked.link.seq,
-                "entry_hash": revoked.link.entry_hash,
-            })));
-        }
+        let all = |rows: &[Row]| rows.iter().map(document).collect::<Vec<_>>();
+        let document = json!({
+            "revoked": document(&revoked.row), "along": all(&revoked.along), "left": all(&revoked.left),
+            "source": revoked.row.reused_from,
+        });
         let mut lines = vec![format!(
             "{} was revoked, link {}. It is never returned again.",
             named(&revoked.row),
             revoked.link.seq
         )];
-        if let Some(source) = &revoked.row.reused_from {
+        lines.extend(revoked.row.reused_from.iter().map(|source| {
             let source = words::line(source);
-            lines.push(format!(
-                "It repeated the answer {source}, which is not revoked."
-            ));
-        }
+            format!("It repeated the answer {source}, which is not revoked.")
+        }));
         let along = revoked.along.iter();
         lines.extend(along.map(|row| format!("  also revoked: {}", named(row))));
         let left = match revoked.left.len() {
@@ -240,48 +248,34 @@ pub(super) fn revoke(args: &RevokeArgs, interrupts: Interrupts) -> Result<ExitCo
         lines.extend(left.map(|left| format!("{left} (--dependants revokes such answers):")));
         let left = revoked.left.iter();
         lines.extend(left.map(|row| format!("  {}", named(row))));
-        Ok(lines.join("\n") + "\n")
+        Ok((document, revoked.link, lines.join("\n") + "\n"))
     })
 }
 
 /// Closes a grant: no further call is made under it.
 pub(super) fn close(args: &CloseArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let why = args.decision.message.as_deref();
-    let places = &args.decision.places;
-    decided(places, Wish::Decide, interrupts, |ledger, _| {
+    args.decision.decided(interrupts, |ledger, _, why| {
         let (grant, link) = ledger.close(&args.operation, why)?;
         let (made, most) = (grant.calls.len(), grant.granted.max_calls);
-        if args.decision.json {
-            return Ok(line(&json!({
-                "closed": document(&grant.row), "calls": made, "max_calls": most, "why": why,
-                "link": link.seq, "entry_hash": link.entry_hash,
-            })));
-        }
-        let what = named(&grant.row);
-        Ok(format!(
-            "The grant of {what} was closed after {made} of {most} calls, link {}.\n",
-            link.seq
-        ))
+        let document = json!({"closed": document(&grant.row), "calls": made, "max_calls": most});
+        let (what, seq) = (named(&grant.row), link.seq);
+        let text =
+            format!("The grant of {what} was closed after {made} of {most} calls, link {seq}.\n");
+        Ok((document, link, text))
     })
 }
 
 pub(super) fn review(args: &ReviewArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let why = args.decision.message.as_deref();
     let (review, verdict) = if args.verdict.accept {
         (Review::Accept, "accepted")
     } else {
         (Review::Reject, "rejected")
     };
-    let places = &args.decision.places;
-    decided(places, Wish::Decide, interrupts, |ledger, _| {
+    args.decision.decided(interrupts, |ledger, _, why| {
         let reviewed = ledger.review(args.answer.name(), review, why)?;
-        let link = &reviewed.link;
-        if args.decision.json {
-            return Ok(line(&json!({
-                "reviewed": document(&reviewed.row), "verdict": verdict, "why": why,
-                "revoked_by": reviewed.revoked, "link": link.seq, "entry_hash": link.entry_hash,
-            })));
-        }
+        let document = json!({
+            "reviewed": document(&reviewed.row), "verdict": verdict, "revoked_by": reviewed.revoked,
+        });
         let then = match (review, reviewed.revoked) {
             (_, Some(by)) => format!(" It stays revoked, link {by}."),
             (Review::Accept, None) => String::new(),
@@ -289,43 +283,42 @@ pub(super) fn review(args: &ReviewArgs, interrupts: Interrupts) -> Result<ExitCo
                 " It is not returned again, unless a later review accepts it.".to_owned()
             }
         };
-        let named = named(&reviewed.row);
-        Ok(format!("{named} was {verdict}, link {}.{then}\n", link.seq))
+        let (named, seq) = (named(&reviewed.row), reviewed.link.seq);
+        let text = format!("{named} was {verdict}, link {seq}.{then}\n");
+        Ok((document, reviewed.link, text))
     })
 }
 
 pub(super) fn prune(args: &PruneArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let (wish, open, were) = if args.dry_run {
+    let (mode, open, were) = if args.dry_run {
         (PruneWish::DryRun, Wish::Read, "would be pruned")
     } else {
         (PruneWish::Prune, Wish::Decide, "pruned")
     };
-    decided(&args.places, open, interrupts, |ledger, _| {
-        let pruned = ledger.prune(args.older, wish)?;
-        if args.json {
-            return Ok(line(&json!({
-                "dry_run": args.dry_run, "rows": pruned.rows, "bytes": pruned.bytes,
-                "kept": pruned.kept, "changed": pruned.changed, "links": pruned.links,
-            })));
-        }
-        let (rows, bytes) = (grouped(pruned.rows), grouped(pruned.bytes));
-        let kept = match pruned.kept {
+    decided(&args.form, open, interrupts, |ledger, _| {
+        let pruned = ledger.prune(args.older, mode)?;
+        let document = json!({
+            "dry_run": args.dry_run, "rows": pruned.rows, "bytes": pruned.bytes,
+            "kept": pruned.kept, "changed": pruned.changed, "links": pruned.links,
+        });
+        let but = |count: u64, why: &str| match count {
             0 => String::new(),
-            kept => format!(
-                "; {} kept (open, awaiting review, or recorded in the last day)",
-                grouped(kept)
-            ),
+            count => format!("; {} kept {why}", grouped(count)),
         };
-        let changed = match pruned.changed {
-            0 => String::new(),
-            changed => format!(
-                "; {} kept as evidence, because they differ from their links (see `oneact verify`)",
-                grouped(changed)
+        let text = format!(
+            "{} answers {were}, {} bytes{}{}\n",
+            grouped(pruned.rows),
+            grouped(pruned.bytes),
+            but(
+                pruned.kept,
+                "(open, awaiting review, or recorded in the last day)"
             ),
-        };
-        Ok(format!(
-            "{rows} answers {were}, {bytes} bytes{kept}{changed}\n"
-        ))
+            but(
+                pruned.changed,
+                "as evidence, because they differ from their links (see `oneact verify`)"
+            ),
+        );
+        Ok((document, text))
     })
 }
 
@@ -340,19 +333,11 @@ pub(super) fn note(text: &str) -> Result<String, String> {
 
 /// Reads a number with its unit, e.g. `90d`.
 fn age(text: &str) -> Result<Duration, String> {
-    let wrong = || "give a number with a unit (s, m, h, d or w), e.g. 90d".to_owned();
-    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit: u64 = match text.strip_prefix(number) {
-        Some("s") => 1,
-        Some("m") => 60,
-        Some("h") => 60 * 60,
-        Some("d") => 24 * 60 * 60,
-        Some("w") => 7 * 24 * 60 * 60,
-        _ => return Err(wrong()),
-    };
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let seconds = number.checked_mul(unit).filter(|seconds| *seconds > 0);
-    seconds.map(Duration::from_secs).ok_or_else(wrong)
+    let span: Option<Span> = text.parse().ok();
+    let age = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
+    let age = age.and_then(|age| Duration::try_from(age).ok());
+    age.filter(|age| !age.is_zero())
+        .ok_or_else(|| "give a number with a unit (s, m, h, d or w), e.g. 90d".to_owned())
 }
 
 /// For people: `CAP-PRE-002, step 3 of sess-1 (op_…)`.
@@ -407,7 +392,6 @@ mod tests {
             "0d",
             "-1d",
             "1.5d",
-            "90 d",
             "1y",
             "99999999999999999999d",
             "18446744073709551615w",

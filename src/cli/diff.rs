@@ -17,12 +17,12 @@ use crate::{
 };
 
 use super::{
-    Stop, help, printed,
-    printing::json::line,
-    run::{self, Form},
+    ended::{Stop, code_or_signal, json_line, printed, stop},
+    help, run,
     settings::{PlaceArgs, RunArgs},
-    stop, streams,
-    terminal::{agreed, show_diff, tell},
+    streams::{self, tell},
+    terminal::{agreed, show_diff},
+    watched::AnswerForm,
 };
 
 // How a diff is read.
@@ -40,15 +40,15 @@ struct DiffArgs {
 }
 
 impl DiffArgs {
-    fn rules(&self) -> DiffRules {
-        DiffRules {
-            recount: self.recount,
-            require_index: self.index,
-        }
-    }
-
     fn named(&self) -> Option<&Utf8Path> {
         self.file.as_deref().filter(|path| *path != "-")
+    }
+
+    fn read(&self, host: &Host, begun: Moment, settings: &Settings) -> Result<Vec<u8>, Failure> {
+        match self.named() {
+            Some(path) => streams::read_file("the diff", path),
+            None => streams::read_task(host, begun, settings.limits.budget),
+        }
     }
 }
 
@@ -86,7 +86,7 @@ struct FromDiffArgs {
 
 /// Applies a diff. At a terminal, the change is shown, and a person is asked.
 pub(super) fn apply(mut args: ApplyArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let form = Form::of_call(args.run.reply);
+    let form = AnswerForm::of_call(args.run.reply);
     let asks = !args.yes
         && !args.run.dry_run
         && args.run.expect.is_none()
@@ -97,59 +97,49 @@ pub(super) fn apply(mut args: ApplyArgs, interrupts: Interrupts) -> Result<ExitC
             "give the FILE with the diff, or the diff on stdin: oneact apply change.diff",
         ));
     }
-    let Some(path) = args.diff.named().filter(|_| asks) else {
-        let (diff, run) = (&args.diff, &args.run);
-        return Ok(run::performed(
-            run,
-            interrupts,
-            form,
-            |settings, host, begun| {
-                let bytes = match diff.named() {
-                    Some(path) => streams::read_file("the diff", path),
-                    None => streams::read_task(host, begun, settings.limits.budget),
-                };
-                task(&bytes?, diff.rules(), settings)
-            },
-        ));
-    };
-    let settings = args.run.settings()?;
-    let host = Host::new(args.run.clock.clone(), args.run.seed, interrupts.clone());
-    let input = streams::read_file("the diff", path);
-    let input = input.and_then(|bytes| task(&bytes, args.diff.rules(), &settings));
+    let (diff, run) = (&args.diff, &mut args.run);
+    if !asks {
+        let read = |settings: &mut Settings, host: &Host, begun| {
+            task(&diff.read(host, begun, settings)?, diff, settings)
+        };
+        return Ok(run::performed(run, interrupts, form, read));
+    }
+    let settings = run.settings()?;
+    let host = Host::new(run.clock.clone(), run.seed, interrupts.clone());
+    let input = diff.read(&host, host.moment(), &settings);
+    let input = input.and_then(|bytes| task(&bytes, diff, &settings));
     if let Ok(task) = &input
         && let Some(hash) = shown(task, &settings, &host)
     {
         if !agreed("Apply this change? [y/N] ", &interrupts) {
-            let signal = interrupts.caught();
-            let code = signal.map_or(1, |signal| 128 + signal.number());
+            let code = code_or_signal(1, &interrupts);
             return Ok(printed("Nothing was changed.\n", code));
         }
-        args.run.expect = Some(hash);
+        run.expect = Some(hash);
     }
-    Ok(run::performed(
-        &args.run,
-        interrupts,
-        form,
-        |_, _, _: Moment| input,
-    ))
+    Ok(run::performed(run, interrupts, form, |_, _, _| input))
 }
 
 /// The task that applies the diff. To apply a diff by hand counts as its protocol validation.
-fn task(diff: &[u8], rules: DiffRules, settings: &Settings) -> Result<Vec<u8>, Failure> {
-    let plan = planned(diff, rules, settings)?;
+fn task(bytes: &[u8], diff: &DiffArgs, settings: &Settings) -> Result<Vec<u8>, Failure> {
+    let plan = planned(bytes, diff, settings)?;
     let task = json!({"task_plan": plan, "protocol_validation": true});
     Ok(task.to_string().into_bytes())
 }
 
-fn planned(diff: &[u8], rules: DiffRules, settings: &Settings) -> Result<Value, Failure> {
-    if diff.len() > MAX_BYTES {
+fn planned(bytes: &[u8], diff: &DiffArgs, settings: &Settings) -> Result<Value, Failure> {
+    if bytes.len() > MAX_BYTES {
         let message = format!(
             "the diff has more than {} MiB; split it by files",
             MAX_BYTES >> 20
         );
         return Err(Failure::new(Fault::LimitExceeded, message));
     }
-    from_diff(diff, rules, &settings.project.root)
+    let rules = DiffRules {
+        recount: diff.recount,
+        require_index: diff.index,
+    };
+    from_diff(bytes, rules, &settings.project.root)
 }
 
 /// Shows what the task would change. Returns the hash of the preview; none if the task cannot be performed.
@@ -174,12 +164,9 @@ fn shown(task: &[u8], settings: &Settings, host: &Host) -> Option<String> {
 pub(super) fn plan(args: &PlanArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let PlanVerb::FromDiff(args) = &args.verb;
     let settings = Settings::of(args.places.project()?);
-    let failed = |failure: Failure| stop(2)(failure.message);
     let host = Host::new(None, None, interrupts);
-    let bytes = match args.diff.named() {
-        Some(path) => streams::read_file("the diff", path),
-        None => streams::read_task(&host, host.moment(), None),
-    };
-    let plan = bytes.and_then(|bytes| planned(&bytes, args.diff.rules(), &settings));
-    Ok(printed(line(&plan.map_err(failed)?), 0))
+    let bytes = args.diff.read(&host, host.moment(), &settings);
+    let plan = bytes.and_then(|bytes| planned(&bytes, &args.diff, &settings));
+    let plan = plan.map_err(|failure| stop(2)(failure.message))?;
+    Ok(printed(json_line(&plan), 0))
 }

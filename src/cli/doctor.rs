@@ -13,9 +13,10 @@ use crate::{
 };
 
 use super::{
-    Stop, logs, print, printed,
-    printing::json::line,
-    settings::PlaceArgs,
+    ended::{Stop, json_line, printed},
+    logs,
+    settings::FormArgs,
+    streams::print,
     terminal::{fit, width},
 };
 
@@ -24,21 +25,18 @@ pub(super) struct DoctorArgs {
     /// Check only these capabilities and what they need [default: the whole catalog]
     #[arg(value_name = "CAPABILITY")]
     capabilities: Vec<String>,
-    /// Print one JSON document (`oneact schema doctor`) instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    places: PlaceArgs,
+    form: FormArgs,
 }
 
 pub(super) fn run(args: &DoctorArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
-    let project = args.places.project();
+    let project = args.form.places.project();
     let setup = Setup {
         project: project.map_err(|stop| Stop { code: 1, ..stop })?,
         capabilities: args.capabilities.clone(),
     };
-    if args.json {
+    if args.form.json {
         let diagnosis = examine(&setup, &host, &mut |_| ());
         return Ok(printed(document(&setup, &diagnosis), exit_code(&diagnosis)));
     }
@@ -75,7 +73,7 @@ fn document(setup: &Setup, diagnosis: &Diagnosis) -> String {
         None if problems > 0 => "wrong",
         None => "well",
     };
-    line(&json!({
+    json_line(&json!({
         "oneact": env!("CARGO_PKG_VERSION"),
         "root": project.root.as_str(), "catalog": project.catalog.as_str(), "state_dir": project.state_dir.as_str(),
         "verdict": verdict, "problems": problems, "warnings": diagnosis.count(Level::Warning),

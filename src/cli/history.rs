@@ -1,26 +1,23 @@
 //! `oneact history`: the steps of a session or of all sessions, and why a step ran or did not.
 
-mod table;
-
-use std::process::ExitCode;
+use std::{collections::BTreeSet, process::ExitCode};
 
 use clap::Args;
 use jiff::{Span, Timestamp, Zoned, civil::DateTime};
 
+use super::{
+    ended::{Stop, stop},
+    printing::{LedgerView, SessionArgs, Table, columns, counted, json, words},
+    settings::number,
+    terminal::{fit, hanging, padded, width},
+};
 use crate::{
     host::Interrupts,
-    people::{Filter, How, Open, Page, Reason, Row, RowState, Step, Wanted, Whole},
+    people::{
+        Answers, Filter, Reason, Row, SessionStep, Unanswered, UnansweredState, WantedOutcome,
+        Whole,
+    },
 };
-
-use super::{
-    Stop, printed,
-    printing::{Desk, ReadArgs, columns, json, task, words},
-    settings::number,
-    stop,
-    terminal::{hanging, padded, width},
-};
-
-use table::{Numbers, table};
 
 #[derive(Debug, Args)]
 pub(super) struct HistoryArgs {
@@ -47,104 +44,56 @@ pub(super) struct HistoryArgs {
     #[arg(long, value_name = "TASK|STEP", conflicts_with_all = ["grep", "limit", "since", "failed", "capability", "all"])]
     why: Option<String>,
     #[command(flatten)]
-    read: ReadArgs,
+    of: SessionArgs,
 }
 
 pub(super) fn run(args: &HistoryArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let mut desk = Desk::open(&args.read, interrupts)?;
-    let text = match &args.why {
-        Some(what) => why(what, args, &mut desk),
-        None => history(args, &mut desk),
-    };
-    Ok(printed(text?, 0))
-}
-
-fn history(args: &HistoryArgs, desk: &mut Desk) -> Result<String, Stop> {
-    let session = desk.session.clone().filter(|_| !args.all);
+    let mut view = args.of.open(interrupts)?;
+    let form = &args.of.read.form;
+    if let Some(what) = &args.why {
+        let row = view.reading.task(what, view.session.as_deref())?;
+        let whole = view.reading.whole_of(row)?;
+        let because = || because(&whole, columns());
+        return Ok(form.printed(&json::whole_step(&whole), because, 0));
+    }
+    let session = view.session.clone().filter(|_| !args.all);
     // An unknown session and an empty ledger are errors of their own.
-    desk.reading.session(session.as_deref())?;
-    let filter = args.filter(desk)?;
+    view.reading.session(session.as_deref())?;
+    let now = view.host.now();
+    let since = args.since.as_ref().map(|text| since_when(text, &now));
     let word = args.grep.as_ref().map(|word| word.to_lowercase());
-    let fits = |row: &Row| word.as_ref().is_none_or(|word| holds(row, word));
-    let Some(session) = session else {
-        return across(args, &filter, &fits, desk);
+    let filter = Filter {
+        since: since.transpose().map_err(stop(2))?,
+        outcome: if args.failed {
+            WantedOutcome::Failed
+        } else {
+            WantedOutcome::All
+        },
+        capability: args.capability.as_deref(),
+        word: word.as_deref(),
     };
-    let most = newest(args.limit);
-    let page = desk.reading.page(&session, most, &filter, &fits)?;
-    if args.read.json {
-        return Ok(json::line(&json::history(&page)));
-    }
-    let hidden = page.count.saturating_sub(page.steps.len() as u64);
-    let hidden = (hidden > 0 && !args.selects()).then(|| hidden.to_string());
-    let head = head(&page, desk);
-    let found = (page.steps.as_slice(), page.open.as_slice());
-    Ok(list(&head, found, hidden, (args, desk, Numbers::OfSession)))
-}
-
-/// The steps of all sessions.
-fn across(
-    args: &HistoryArgs,
-    filter: &Filter,
-    fits: &dyn Fn(&Row) -> bool,
-    desk: &mut Desk,
-) -> Result<String, Stop> {
     // One more than wanted shows whether there are more.
-    let most = newest(args.limit.saturating_add(usize::from(args.limit > 0)));
-    let mut found = desk.reading.across(most, filter, fits)?;
-    let more = args.limit > 0 && found.steps.len() > args.limit;
-    if more {
-        found.steps.remove(0);
-    }
-    if args.read.json {
-        return Ok(json::line(&json::across(&found)));
-    }
-    let mut head = vec!["all sessions".to_owned()];
-    let first = found.steps.first().map(|step| step.row.timestamp.as_str());
-    head.extend(
-        first
-            .and_then(|at| desk.moment(at))
-            .map(|day| day.strftime("%Y-%m-%d").to_string()),
-    );
-    head.push(counted(found.steps.len() as u64));
-    let head = head.join(" · ");
-    let hidden = more.then(|| "the".to_owned());
-    let found = (found.steps.as_slice(), found.open.as_slice());
-    Ok(list(
-        &head,
-        found,
-        hidden,
-        (args, desk, Numbers::OfOperations),
-    ))
-}
-
-/// How many answers are read; 0 means all.
-pub(super) fn newest(limit: usize) -> usize {
-    match limit {
+    let most = match args.limit {
         0 => usize::MAX,
-        limit => limit,
+        limit => limit.saturating_add(1),
+    };
+    let reading = &mut view.reading;
+    let mut answers = reading.answers(session.as_deref(), most, &filter)?;
+    let more = answers.steps.len() == most;
+    if more {
+        answers.steps.remove(0);
     }
-}
-
-fn list(
-    head: &str,
-    (steps, open): (&[Step], &[Open]),
-    hidden: Option<String>,
-    (args, desk, numbers): (&HistoryArgs, &Desk, Numbers),
-) -> String {
-    let columns = columns();
-    let mut text = hanging(head, columns, 2) + "\n";
-    text.push_str(&table(steps, desk, columns, numbers));
-    let none = (steps.is_empty() && args.selects()).then(|| match &args.grep {
-        Some(word) => format!("no step contains `{}`", words::line(word)),
-        None => "no step is as the flags say".to_owned(),
-    });
+    let earlier = match &answers.session {
+        Some(session) if !args.selects() => {
+            let shown = answers.steps.len() as u64;
+            session.count.saturating_sub(shown).to_string()
+        }
+        _ => "the".to_owned(),
+    };
     let hidden =
-        hidden.map(|count| format!("{count} earlier steps are not shown; --limit 0 shows all"));
-    for line in none.into_iter().chain(hidden).chain(foot(open, desk)) {
-        text.push_str(&hanging(&line, columns, 2));
-        text.push('\n');
-    }
-    text
+        more.then(|| format!("{earlier} earlier steps are not shown; --limit 0 shows all"));
+    let document = json::history(&answers);
+    Ok(form.printed(&document, || list(args, &answers, hidden, &view), 0))
 }
 
 impl HistoryArgs {
@@ -152,20 +101,30 @@ impl HistoryArgs {
     fn selects(&self) -> bool {
         self.grep.is_some() || self.since.is_some() || self.failed || self.capability.is_some()
     }
+}
 
-    fn filter(&self, desk: &Desk) -> Result<Filter, Stop> {
-        let since = self.since.as_ref();
-        let since = since.map(|text| since_when(text, &desk.host.now()));
-        Ok(Filter {
-            since: since.transpose().map_err(stop(2))?,
-            outcome: if self.failed {
-                Wanted::Failed
-            } else {
-                Wanted::All
-            },
-            capability: self.capability.clone(),
-        })
+/// The steps as a table. `hidden` says that there are earlier ones.
+fn list(
+    args: &HistoryArgs,
+    answers: &Answers,
+    hidden: Option<String>,
+    view: &LedgerView,
+) -> String {
+    let columns = columns();
+    let is_empty = answers.steps.is_empty();
+    let none = (is_empty && args.selects()).then(|| match &args.grep {
+        Some(word) => format!("no step contains `{}`", words::line(word)),
+        None => "no step is as the flags say".to_owned(),
+    });
+    let mut text = hanging(&head(answers, view), columns, 2) + "\n";
+    if !is_empty {
+        text += &table(answers, view).text(columns);
     }
+    let foot = foot(&answers.open, view);
+    for line in none.into_iter().chain(hidden).chain(foot) {
+        text.extend([&hanging(&line, columns, 2), "\n"]);
+    }
+    text
 }
 
 /// The time that `--since` names, as the ledger writes times: a date in the local zone, or a duration before now.
@@ -183,100 +142,159 @@ fn since_when(text: &str, now: &Zoned) -> Result<String, String> {
     Ok(at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
 }
 
-fn holds(row: &Row, word: &str) -> bool {
-    let state = row.state.map(RowState::name);
-    let texts = [
-        row.action_type.as_deref(),
-        row.task_id.as_deref(),
-        row.request_id.as_deref(),
-        row.target_id.as_deref(),
-        state.as_deref(),
-        Some(row.outcome.name()),
-        row.fault.as_deref(),
-        row.reason.as_deref(),
-        Some(row.operation_id.as_str()),
-        row.request.as_deref(),
-        row.response.as_deref(),
-        row.output_ids.as_deref(),
-    ];
-    let mut texts = texts.into_iter().flatten();
-    texts.any(|text| text.to_lowercase().contains(word))
-}
-
 /// `session sess-1 · default · AGENT_AUTONOMOUS · 2026-02-24 · 7 steps · 1 waiting`
-fn head(page: &Page, desk: &Desk) -> String {
-    let mut parts = vec![format!("session {}", words::line(&page.session_id))];
-    let first = page.steps.first().map(|step| step.row.timestamp.as_str());
-    match &page.opened {
-        Some(opened) => {
-            parts.push(words::line(&opened.profile));
-            parts.push(words::line(&opened.context));
+fn head(answers: &Answers, view: &LedgerView) -> String {
+    let mut parts = Vec::new();
+    let first = answers.steps.first();
+    let mut day = first.map(|step| step.row.timestamp.as_str());
+    let mut count = answers.steps.len() as u64;
+    if let Some(session) = &answers.session {
+        count = session.count;
+        parts.push(format!("session {}", words::line(&session.session_id)));
+        match &session.opened {
+            Some(opened) => {
+                parts.extend([&opened.profile, &opened.context].map(|name| words::line(name)));
+                day = day.or(Some(&opened.opened_at));
+            }
+            None => parts.push("recorded before oneact".to_owned()),
         }
-        None => parts.push("recorded before oneact".to_owned()),
+    } else {
+        parts.push("all sessions".to_owned());
     }
-    let opened = page.opened.as_ref().map(|opened| opened.opened_at.as_str());
-    if let Some(day) = first.or(opened).and_then(|at| desk.moment(at)) {
-        parts.push(day.strftime("%Y-%m-%d").to_string());
-    }
-    parts.push(counted(page.count));
-    match page.waiting() {
-        0 => {}
-        waiting => parts.push(format!("{waiting} waiting")),
-    }
-    match page.open_reviews().count() {
-        0 => {}
-        open => parts.push(format!("{open} awaiting review")),
+    let day = day.and_then(|at| view.moment(at));
+    parts.extend(day.map(|day| day.strftime("%Y-%m-%d").to_string()));
+    parts.push(steps(count));
+    if answers.session.is_some() {
+        let waiting = (answers.waiting(), "waiting");
+        let open = (answers.open_reviews().count(), "awaiting review");
+        let counts = [waiting, open].into_iter().filter(|(count, _)| *count > 0);
+        parts.extend(counts.map(|(count, what)| format!("{count} {what}")));
     }
     parts.join(" · ")
 }
 
-pub(super) fn counted(steps: u64) -> String {
-    match steps {
+pub(super) fn steps(count: u64) -> String {
+    match count {
         0 => "no steps yet".to_owned(),
-        1 => "1 step".to_owned(),
-        count => format!("{count} steps"),
+        count => counted(count, "step"),
     }
 }
 
+/// The widest columns for the names of tasks, actions and sessions; the middle of a longer name is left out.
+const TASK: usize = 18;
+const ACTION: usize = 24;
+const SESSION: usize = 30;
+/// The widest columns of a time and of a duration: rows that oneact did not write may hold any text there.
+const TIME: usize = 19;
+const TOOK: usize = 12;
+
+/// The table of steps: of one session by their numbers, of all sessions by the ids of their operations.
+fn table(answers: &Answers, view: &LedgerView) -> Table<'static, 7> {
+    let of_session = answers.session.is_some();
+    let steps = &answers.steps;
+    let days = steps.iter();
+    let days = days.filter_map(|step| Some(view.moment(&step.row.timestamp)?.date()));
+    let days: BTreeSet<_> = days.collect();
+    let years: BTreeSet<_> = days.iter().map(|day| day.year()).collect();
+    // The first line names the day of the first step. Beside ids, there is less room.
+    let time = match (days.len(), years.len(), of_session) {
+        (0 | 1, _, _) => "%H:%M:%S",
+        (_, 1, true) => "%m-%d %H:%M:%S",
+        (_, 1, false) => "%m-%d %H:%M",
+        (_, _, true) => "%Y-%m-%d %H:%M:%S",
+        (_, _, false) => "%Y-%m-%d",
+    };
+    let digits = distinct(steps);
+    let name = if of_session { "#" } else { "id" };
+    let head = [name, "time", "task", "action", "state", "took", "note"].map(str::to_owned);
+    let cells = steps.iter().map(|step| {
+        let row = &step.row;
+        let note = words::note(step, |at| view.date(at));
+        let (name, note) = if of_session {
+            (row.step_index.to_string(), note)
+        } else {
+            let own = Some(note).filter(|note| !note.is_empty());
+            let notes: Vec<String> = in_session(row).into_iter().chain(own).collect();
+            (short_id(row, digits), notes.join("; "))
+        };
+        [
+            name,
+            fit(&view.time(&row.timestamp, time), TIME),
+            fit(&words::line(&words::task(row)), TASK),
+            fit(&words::line(words::action(row)), ACTION),
+            words::state(row),
+            fit(&words::took(row).unwrap_or_default(), TOOK),
+            note,
+        ]
+    });
+    Table {
+        rows: [head].into_iter().chain(cells).collect(),
+        shortened: &[3, 2],
+        right: if of_session { &[0, 5] } else { &[5] },
+    }
+}
+
+/// The name of the row's session, unless it is that of this task alone.
+fn in_session(row: &Row) -> Option<String> {
+    let own = row.operation_id.strip_prefix("op_");
+    let is_own = own.is_some() && row.session_id.strip_prefix("sess-") == own;
+    (!is_own).then(|| format!("in {}", fit(&words::line(&row.session_id), SESSION)))
+}
+
+/// The beginning of the operation's id, by which `oneact show` finds it.
+fn short_id(row: &Row, digits: usize) -> String {
+    let id = match (row.operation_id.as_str(), &row.parent) {
+        (_, Some(_)) => "",
+        ("", None) => &row.id,
+        (operation, None) => operation,
+    };
+    words::line(&id.chars().take(digits).collect::<String>())
+}
+
+/// The fewest characters of an id: the kind, the time, and two more for runs of the same millisecond.
+const FEWEST: usize = 15;
+
+/// How many characters distinguish the operations.
+fn distinct(steps: &[SessionStep]) -> usize {
+    // The beginning of the id of a step of a task names the task.
+    let tasks = steps.iter().filter(|step| step.row.parent.is_none());
+    let ids: BTreeSet<&str> = tasks.map(|step| step.row.operation_id.as_str()).collect();
+    let pairs = ids.iter().zip(ids.iter().skip(1));
+    let common = pairs.map(|(one, next)| {
+        let pairs = one.chars().zip(next.chars());
+        pairs.take_while(|(one, next)| one == next).count()
+    });
+    FEWEST.max(common.max().unwrap_or_default() + 1)
+}
+
 /// The lines about operations without an answer.
-fn foot(all: &[Open], desk: &Desk) -> Vec<String> {
+fn foot(all: &[Unanswered], view: &LedgerView) -> Vec<String> {
     let mut lines = Vec::new();
     for open in all {
-        let (operation, since) = (words::line(&open.operation_id), desk.clock(&open.since));
-        lines.push(match open.how {
-            How::AtWork => format!("running since {since}: {operation}"),
-            How::Died => {
+        let (operation, since) = (words::line(&open.operation_id), view.clock(&open.since));
+        match open.state {
+            UnansweredState::AtWork => lines.push(format!("running since {since}: {operation}")),
+            UnansweredState::Died => {
                 let step = format!("{}.", open.operation_id);
-                let unknown = |other: &Open| {
-                    other.how == How::Unknown && other.operation_id.starts_with(&step)
+                let unknown = |other: &Unanswered| {
+                    other.state == UnansweredState::Unknown && other.operation_id.starts_with(&step)
                 };
                 let next = if all.iter().any(unknown) {
                     "first settle its step whose outcome is unknown"
                 } else {
                     "the same task can be sent again"
                 };
-                format!("ended without an answer, started {since}: {operation}; {next}")
+                lines.push(format!(
+                    "ended without an answer, started {since}: {operation}; {next}"
+                ));
             }
-            How::Unknown => {
-                format!("outcome unknown, started {since}: {operation}; find out whether it happened, then:")
-            }
-        });
-        if open.how == How::Unknown {
-            lines.push(format!(
-                "  oneact resolve {operation} --happened | --did-not"
-            ));
+            UnansweredState::Unknown => lines.extend([
+                format!("outcome unknown, started {since}: {operation}; find out whether it happened, then:"),
+                format!("  oneact resolve {operation} --happened | --did-not"),
+            ]),
         }
     }
     lines
-}
-
-fn why(what: &str, args: &HistoryArgs, desk: &mut Desk) -> Result<String, Stop> {
-    let row = desk.reading.task(what, desk.session.as_deref())?;
-    let whole = desk.reading.whole_of(row)?;
-    if args.read.json {
-        return Ok(json::line(&json::whole_step(&whole)));
-    }
-    Ok(because(&whole, columns()))
 }
 
 /// The widest name in columns for which the texts after the names are aligned.
@@ -286,16 +304,14 @@ const NAME: usize = 30;
 fn because(whole: &Whole, columns: usize) -> String {
     let row = &whole.step.row;
     let action = row.action_type.as_deref().unwrap_or("a step");
-    let subject = format!("{} {action} (#{})", task(&whole.step), row.step_index);
+    let subject = format!("{} {action} (#{})", words::task(row), row.step_index);
     let subject = words::line(&subject);
     let decision = &whole.decision;
     let before = decision.about.as_ref().map(|row| row.step_index);
     let reason = words::reason(decision);
     let name = decision.reason.name().map(words::line).unwrap_or_default();
     let verb = match (&decision.reason, before) {
-        (Reason::Ran(_), _) if row.state == Some(RowState::Pending) => {
-            "waits, and was not performed;".to_owned()
-        }
+        (Reason::Ran(_), _) if whole.step.waits() => "waits, and was not performed;".to_owned(),
         (Reason::Ran(why), Some(before)) if why.name() == "retry" => {
             format!("was performed again after #{before}, because")
         }
@@ -312,26 +328,19 @@ fn because(whole: &Whole, columns: usize) -> String {
         (Reason::Ran(_) | Reason::Other(_), _) => "was performed, because".to_owned(),
     };
     let mut lines = vec![(name, reason)];
-    let differences = decision.differences.iter();
-    lines.extend(
-        differences
-            .map(|difference| (words::line(&difference.what), words::difference(difference))),
-    );
+    lines.extend(words::differences(decision));
     // A longer name, such as a path, gets a line of its own.
     let names = lines.iter().map(|(name, _)| width(name));
     let room = names.filter(|name| *name <= NAME).max().unwrap_or(0);
-    let lines: Vec<String> = lines
-        .iter()
-        .map(|(name, said)| {
-            if width(name) > room {
-                let (name, said) = (hanging(name, columns - 2, 0), hanging(said, columns, 4));
-                format!("  {}\n    {said}", name.replace('\n', "\n  "))
-            } else {
-                let said = hanging(said, columns, room + 5);
-                format!("  {}   {said}", padded(name, room))
-            }
-        })
-        .collect();
-    let title = hanging(&format!("{subject} {verb}"), columns, 2);
-    format!("{title}\n{}\n", lines.join("\n"))
+    let mut text = hanging(&format!("{subject} {verb}"), columns, 2) + "\n";
+    for (name, said) in &lines {
+        if width(name) > room {
+            let name = hanging(name, columns - 2, 0).replace('\n', "\n  ");
+            text.extend(["  ", &name, "\n    ", &hanging(said, columns, 4), "\n"]);
+        } else {
+            let said = hanging(said, columns, room + 5);
+            text.extend(["  ", &padded(name, room), "   ", &said, "\n"]);
+        }
+    }
+    text
 }

@@ -5,7 +5,7 @@ mod find;
 mod told;
 
 use std::{
-    io::{self, IsTerminal as _, Write as _},
+    io::{self, IsTerminal as _},
     process::ExitCode,
 };
 
@@ -13,7 +13,10 @@ use camino::Utf8PathBuf;
 use clap::Args;
 
 use super::{
-    Stop, catalog::change::Before, printed, settings::PlaceArgs, stop, streams::Stderr,
+    catalog::change::CatalogFile,
+    ended::{Stop, code_or_signal, printed, stop},
+    settings::PlaceArgs,
+    streams::tell,
     terminal::agreed,
 };
 use crate::{
@@ -26,8 +29,8 @@ use crate::{
     record::Project,
     task::visible,
 };
-use find::Source;
-use told::Told;
+use find::ConfigurationFile;
+use told::{ImportReport, NewServer};
 
 #[derive(Debug, Args)]
 pub(super) struct ImportArgs {
@@ -78,7 +81,7 @@ struct HowArgs {
 /// Reads configurations, and adds what the catalog does not have.
 pub(super) fn import(args: &ImportArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let project = args.how.places.project()?;
-    let mut work = Work::begin(&args.how, &project, interrupts)?;
+    let mut work = CatalogImport::begin(&args.how, &project, interrupts)?;
     let sources = if let Some(file) = &args.file {
         vec![find::named(file, &project.root)?]
     } else {
@@ -90,7 +93,7 @@ pub(super) fn import(args: &ImportArgs, interrupts: Interrupts) -> Result<ExitCo
     };
     let found = sources.len();
     let mut new = Vec::new();
-    for Source { path, servers } in sources {
+    for ConfigurationFile { path, servers } in sources {
         for server in servers {
             let place = format!("{path}:{}", server.line);
             new.extend(work.sorted(&server.name, server.start, &place, &new));
@@ -102,22 +105,18 @@ pub(super) fn import(args: &ImportArgs, interrupts: Interrupts) -> Result<ExitCo
         return Err(stop(2)(why));
     }
     if args.file.is_none() && !new.is_empty() && !args.yes {
+        let listed = told::listed(&new);
         if !io::stdin().is_terminal() {
             let why = "these configurations were found, not named, and their servers are programs; there is no terminal \
                        to ask at, so name a configuration (`oneact import FILE`), or give --yes";
-            tell(&told::listed(&new));
+            tell(&listed);
             return Err(stop(2)(why));
         }
         let place = visible(project.catalog.as_str());
-        let question = format!(
-            "{}Start each of them once, and add it to {place}? [y/N] ",
-            told::listed(&new)
-        );
+        let question = format!("{listed}Start each of them once, and add it to {place}? [y/N] ");
         let interrupts = work.host.interrupts();
         if !agreed(&question, interrupts) {
-            let code = interrupts
-                .caught()
-                .map_or(1, |signal| 128 + signal.number());
+            let code = code_or_signal(1, interrupts);
             return Ok(printed("Nothing was written.\n", code));
         }
     }
@@ -128,7 +127,7 @@ pub(super) fn import(args: &ImportArgs, interrupts: Interrupts) -> Result<ExitCo
 /// Adds one server.
 pub(super) fn add(args: &AddArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let project = args.how.places.project()?;
-    let mut work = Work::begin(&args.how, &project, interrupts)?;
+    let mut work = CatalogImport::begin(&args.how, &project, interrupts)?;
     if server_name(&args.name).as_ref() != Some(&args.name) {
         let why =
             "the name of a server consists of letters, digits, `_` and `-`; give it another one";
@@ -155,32 +154,25 @@ pub(super) fn add(args: &AddArgs, interrupts: Interrupts) -> Result<ExitCode, St
     work.finish(new.into_iter().collect(), io::stdin().is_terminal())
 }
 
-/// A server that the catalog does not have.
-struct New {
-    name: String,
-    place: String,
-    command: Command,
-}
-
 /// One change of the catalog.
-struct Work<'p> {
+struct CatalogImport<'p> {
     args: &'p HowArgs,
     project: &'p Project,
     host: Host,
-    before: Before<'p>,
+    before: CatalogFile<'p>,
     known: Known,
     /// What is appended to the catalog.
     text: String,
-    told: Told,
+    told: ImportReport,
 }
 
-impl<'p> Work<'p> {
+impl<'p> CatalogImport<'p> {
     fn begin(
         args: &'p HowArgs,
         project: &'p Project,
         interrupts: Interrupts,
     ) -> Result<Self, Stop> {
-        let mut before = Before::read_or_none(&project.catalog)?;
+        let mut before = CatalogFile::read_or_none(&project.catalog)?;
         if before.is_new() {
             before.text = BEGINNING.into();
         }
@@ -193,12 +185,18 @@ impl<'p> Work<'p> {
             before,
             known: known.map_err(stop(2))?,
             text: String::new(),
-            told: Told::default(),
+            told: ImportReport::default(),
         })
     }
 
     /// The server, if it is to be added. Otherwise the reason is told.
-    fn sorted(&mut self, said: &str, start: Start, place: &str, before: &[New]) -> Option<New> {
+    fn sorted(
+        &mut self,
+        said: &str,
+        start: Start,
+        place: &str,
+        before: &[NewServer],
+    ) -> Option<NewServer> {
         let Some(name) = server_name(said) else {
             self.told
                 .missing(said, "its name has no letters or digits; rename it");
@@ -219,7 +217,7 @@ impl<'p> Work<'p> {
                         self.told
                             .note(&name, &format!("is the name of {said:?} in the catalog"));
                     }
-                    return Some(New {
+                    return Some(NewServer {
                         name,
                         place: place.to_owned(),
                         command,
@@ -238,9 +236,9 @@ impl<'p> Work<'p> {
     }
 
     /// Starts the servers, and writes what is new.
-    fn finish(mut self, new: Vec<New>, asks: bool) -> Result<ExitCode, Stop> {
+    fn finish(mut self, new: Vec<NewServer>, asks: bool) -> Result<ExitCode, Stop> {
         let mut listed: Vec<(String, Command, Vec<Tool>)> = Vec::new();
-        for New { name, command, .. } in new {
+        for NewServer { name, command, .. } in new {
             let mut others = listed.iter().map(|(other, of, _)| (other, of));
             let other = others.find_map(|(other, of)| Some((other, command.differs(of)?)));
             if let Some((other, variable)) = other {
@@ -274,7 +272,11 @@ impl<'p> Work<'p> {
                         tracing::error!("interrupted by {}; nothing was written", signal.name());
                         return Ok(ExitCode::from(128 + signal.number()));
                     }
-                    self.told.failed(&name, &unlisted);
+                    let why = unlisted.why;
+                    self.told.missing(
+                        &name,
+                        &format!("not added, because it did not start: {why}"),
+                    );
                 }
             }
         }
@@ -325,10 +327,4 @@ impl<'p> Work<'p> {
         self.before.replace(&catalog)?;
         Ok(printed(self.told.done(path), code))
     }
-}
-
-/// Tells a person what happens.
-fn tell(text: &str) {
-    // If stderr is gone, nothing can be done.
-    let _ = Stderr.write_all(text.as_bytes());
 }

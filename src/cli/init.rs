@@ -16,7 +16,10 @@ use crate::{
     task::visible,
 };
 
-use super::{Stop, manual, owner, printed, printing::json, settings, stop};
+use super::{
+    ended::{Stop, json_line, printed, stop},
+    manual, owner, settings,
+};
 
 #[derive(Debug, Args)]
 pub(super) struct InitArgs {
@@ -61,39 +64,26 @@ const DIRECTORIES: [&str; 4] = [
 
 /// Writes the starter catalog and prints the next steps; exit code 2 if a catalog exists already.
 pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Stop> {
-    let places = host::working_directory().and_then(|here| {
-        let root = settings::named_root(args.root.as_deref(), &here)?;
-        if root.is_none() {
-            owner::ours(
-                &here,
-                "the working directory",
-                "--root DIR, or $ONEACT_ROOT",
-            )?;
-        }
-        Ok((root.unwrap_or_else(|| here.clone()), here))
-    });
-    let (root, here) = places.map_err(stop(1))?;
-    let written = write(&root)?;
+    let here = host::working_directory().map_err(stop(1))?;
+    let named = settings::named_root(args.root.as_deref(), &here).map_err(stop(1))?;
+    if named.is_none() {
+        let name_it = "--root DIR, or $ONEACT_ROOT";
+        owner::ours(&here, "the working directory", name_it).map_err(stop(1))?;
+    }
+    let root = named.unwrap_or_else(|| here.clone());
+    let (new, kept) = write(&root)?;
     let text = if args.json {
-        let catalog = written.catalog.as_str();
-        json::line(&json!({"catalog": catalog, "written": written.new, "kept": written.kept}))
+        let catalog = root.join("catalog.toml");
+        json_line(&json!({"catalog": catalog.as_str(), "written": new, "kept": kept}))
     } else {
-        next(&written, &root, &here)
+        next((&new, &kept), &root, &here)
     };
     Ok(printed(text, 0))
 }
 
-/// What `init` found and made.
-struct Written<'n> {
-    catalog: Utf8PathBuf,
-    /// The documents that were written.
-    new: Vec<&'n str>,
-    /// The documents in whose place something stood already.
-    kept: Vec<&'n str>,
-}
-
 /// Writes the catalog, never over an existing file and never through a symbolic link, and before it what belongs to it.
-fn write(root: &Utf8Path) -> Result<Written<'static>, Stop> {
+/// Returns the documents that were written, and those in whose place something stood already.
+fn write(root: &Utf8Path) -> Result<(Vec<&'static str>, Vec<&'static str>), Stop> {
     let path = root.join("catalog.toml");
     let exists = || {
         stop(2)(format!(
@@ -119,22 +109,22 @@ fn write(root: &Utf8Path) -> Result<Written<'static>, Stop> {
     let page = Catalog::from_bytes(Utf8Path::new("catalog.toml"), STARTER.into())
         .and_then(|catalog| Application::of(&catalog.tables()?));
     let page = page.map_err(stop(1))?.to_markdown();
-    let pages = PAGES.into_iter().chain([(APPLICATION, page.as_str())]);
-    let (mut new, mut kept) = (Vec::new(), Vec::new());
     for name in DIRECTORIES {
-        directory(&root.join(name))?;
+        let path = root.join(name);
+        fs::create_dir_all(&path).map_err(|error| failed("make the directory", &path, &error))?;
     }
-    for (name, text) in pages {
+    let create = |name: &str, text: &str| {
+        let path = root.join(name);
+        host::place_new(&path, text.as_bytes()).map_err(|error| failed("write", &path, &error))
+    };
+    let (mut new, mut kept) = (Vec::new(), Vec::new());
+    for (name, text) in PAGES.into_iter().chain([(APPLICATION, page.as_str())]) {
         // A page of the project itself stays as it is.
-        let is_new = create(&root.join(name), text)?;
+        let is_new = create(name, text)?;
         if is_new { &mut new } else { &mut kept }.push(name);
     }
-    if create(&path, STARTER)? {
-        Ok(Written {
-            catalog: path,
-            new,
-            kept,
-        })
+    if create("catalog.toml", STARTER)? {
+        Ok((new, kept))
     } else {
         Err(exists())
     }
@@ -152,37 +142,25 @@ fn may_be_directory(path: &Utf8Path) -> Result<(), Stop> {
     )))
 }
 
-/// Makes a directory, unless it is there.
-fn directory(path: &Utf8Path) -> Result<(), Stop> {
-    match fs::create_dir(path) {
-        Err(_) if path.symlink_metadata().is_ok_and(|found| found.is_dir()) => Ok(()),
-        made => made.map_err(|error| failed("make the directory", path, &error)),
-    }
-}
-
-/// Whether the file is new. A file or a symbolic link that is there stays as it is.
-fn create(path: &Utf8Path, text: &str) -> Result<bool, Stop> {
-    host::place_new(path, text.as_bytes()).map_err(|error| failed("write", path, &error))
-}
-
 fn failed(operation: &str, path: &Utf8Path, error: &io::Error) -> Stop {
     stop(1)(format!("cannot {operation} {path}: {error}"))
 }
 
-fn next(written: &Written<'_>, root: &Utf8Path, here: &Utf8Path) -> String {
+fn next((new, kept): (&[&str], &[&str]), root: &Utf8Path, here: &Utf8Path) -> String {
     let enter = if root == here {
         String::new()
     } else {
         let root = visible(root.as_str()).replace('\'', r"'\''");
         format!("  cd '{root}'\n")
     };
-    let path = visible(written.catalog.as_str());
+    let catalog = root.join("catalog.toml");
+    let path = visible(catalog.as_str());
     let line = |what: &str, names: &[&str]| match names {
         [] => String::new(),
         names => format!("{what}: {}\n", names.join(", ")),
     };
-    let new = line("Wrote its documents", &written.new);
-    let kept = line("Kept what stood there already", &written.kept);
+    let new = line("Wrote its documents", new);
+    let kept = line("Kept what stood there already", kept);
     format!(
         r#"Wrote {path} with three capabilities and built-in servers.
 {new}{kept}

@@ -2,34 +2,23 @@
 
 use std::{
     fmt::Debug,
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
     sync::OnceLock,
 };
 
 use clap::{Args, ValueEnum};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use tracing::{
-    Dispatch, Event, Level, Metadata, Subscriber,
-    field::Field,
+    Event, Level, Metadata, Subscriber,
+    field::{Field, Visit},
     level_filters::LevelFilter,
     span::{Attributes, Id, Record},
 };
-use tracing_subscriber::{
-    Layer,
-    field::MakeExt,
-    filter::Targets,
-    fmt::{
-        self, FmtContext,
-        format::{FormatEvent, FormatFields, Writer},
-    },
-    layer::SubscriberExt,
-    registry::{LookupSpan, Registry},
-};
 
-use super::streams::Stderr;
+use super::streams::tell;
 use crate::{
-    host,
-    task::{Failure, cut_links, each_text, redact_presigned, visible},
+    host::{self, Clock},
+    task::{Failure, redact_presigned, visible},
 };
 
 // How much is said on stderr, and how.
@@ -75,18 +64,19 @@ static ARGS: OnceLock<LogArgs> = OnceLock::new();
 /// Sends oneact's own events from now on to stderr.
 pub(super) fn start(args: LogArgs) {
     let _ = ARGS.set(args);
-    let dispatch = match args.verbose {
+    let most = match args.verbose {
         _ if args.quiet => return,
-        0 => Dispatch::new(Quiet {
-            form: args.log,
-            lines: OnceLock::new(),
-        }),
-        1 => lines(args.log, LevelFilter::INFO),
-        2 => lines(args.log, LevelFilter::DEBUG),
-        _ => lines(args.log, LevelFilter::TRACE),
+        0 => LevelFilter::WARN,
+        1 => LevelFilter::INFO,
+        2 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
+    };
+    let log = Log {
+        most,
+        form: args.log,
     };
     // This fails only if a dispatcher is set already, and only this function sets one.
-    let _ = tracing::dispatcher::set_global_default(dispatch);
+    let _ = tracing::subscriber::set_global_default(log);
 }
 
 /// The flags with which another run of oneact logs in the same way.
@@ -124,127 +114,43 @@ pub(super) fn is_verbose() -> bool {
 /// Prints why a run failed, in one line: a user who redirects stdout sees nothing else.
 pub(super) fn failed(failure: &Failure) {
     let args = ARGS.get().copied().unwrap_or_default();
-    if args.quiet {
-        return;
-    }
-    let (class, message) = (failure.fault.name(), redact_presigned(&failure.message));
+    let (class, message) = (failure.fault.name(), &failure.message);
     match args.log {
+        _ if args.quiet => {}
         LogForm::Json => tracing::error!(class, "{message}"),
         LogForm::Text => {
             // Blanks stay as they are: a message can quote a line of a file.
             let lines = message.split(['\n', '\r']).map(str::trim);
             let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-            let line = format!("oneact: {class}: {}\n", visible(&lines.join(" ")));
-            // If stderr is gone, nothing can be done.
-            let _ = Stderr.write_all(line.as_bytes());
+            tell(&format!("oneact: {class}: {}\n", safe(&lines.join(" "))));
         }
     }
 }
 
-/// Writes a line for each event of that level or above.
-fn lines(form: LogForm, level: LevelFilter) -> Dispatch {
-    let own = Targets::new().with_target(OWN, level);
-    let lines = fmt::layer()
-        .with_writer(|| Stderr)
-        .with_ansi(in_colours(&io::stderr()))
-        .with_target(false);
-    let registry = Registry::default();
-    match form {
-        LogForm::Text => {
-            let fields = fmt::format::debug_fn(field).delimited(" ");
-            let lines = lines.event_format(Line).fmt_fields(fields);
-            Dispatch::new(registry.with(lines.with_filter(own)))
-        }
-        LogForm::Json => {
-            let lines = lines.with_writer(|| JsonLines).json();
-            Dispatch::new(registry.with(lines.with_filter(own)))
-        }
-    }
+/// The text without line breaks, control characters and signatures of links.
+fn safe(text: &str) -> String {
+    visible(&redact_presigned(text)).into_owned()
 }
 
-/// A message as one line: `oneact: error: sentence`.
-struct Line;
-
-impl<S, N> FormatEvent<S, N> for Line
-where
-    S: Subscriber + for<'s> LookupSpan<'s>,
-    N: for<'w> FormatFields<'w> + 'static,
-{
-    fn format_event(
-        &self,
-        context: &FmtContext<'_, S, N>,
-        mut writer: Writer<'_>,
-        event: &Event<'_>,
-    ) -> std::fmt::Result {
-        let (class, colour) = match *event.metadata().level() {
-            Level::ERROR => ("error", 31),
-            Level::WARN => ("warning", 33),
-            Level::INFO => ("info", 32),
-            Level::DEBUG => ("debug", 34),
-            Level::TRACE => ("trace", 35),
-        };
-        let class = if writer.has_ansi_escapes() {
-            in_colour(class, colour)
-        } else {
-            class.to_owned()
-        };
-        write!(writer, "oneact: {class}: ")?;
-        context.format_fields(writer.by_ref(), event)?;
-        writeln!(writer)
-    }
-}
-
-/// Writes a field without line breaks, control characters and signatures of links, whatever text it quotes.
-fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std::fmt::Result {
-    let value = format!("{value:?}");
-    let value = redact_presigned(&value);
-    let value = visible(&value);
-    match field.name() {
-        "message" => write!(writer, "{value}"),
-        name => write!(writer, "{name}={value}"),
-    }
-}
-
-/// The same for JSON lines; each write is one line.
-struct JsonLines;
-
-impl Write for JsonLines {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let mut value: Value = serde_json::from_slice(line)?;
-        each_text(&mut value, &mut |text| {
-            cut_links(text);
-            *text = visible(text).into_owned();
-        });
-        Stderr.write_all(format!("{value}\n").as_bytes())?;
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Stderr.flush()
-    }
-}
-
-/// Creates the formatter at the first event, because most runs log nothing.
-struct Quiet {
+/// Writes a line for each of oneact's own events.
+struct Log {
+    most: LevelFilter,
     form: LogForm,
-    lines: OnceLock<Dispatch>,
 }
 
-impl Subscriber for Quiet {
+impl Subscriber for Log {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::WARN
-            && metadata.target().starts_with(OWN)
-            && metadata.is_event()
+        *metadata.level() <= self.most && metadata.target().starts_with(OWN) && metadata.is_event()
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(LevelFilter::WARN)
+        Some(self.most)
     }
 
     fn event(&self, event: &Event<'_>) {
-        self.lines
-            .get_or_init(|| lines(self.form, LevelFilter::WARN))
-            .event(event);
+        let mut fields = Fields(Map::new());
+        event.record(&mut fields);
+        tell(&line(self.form, *event.metadata().level(), fields.0));
     }
 
     // No span is enabled, so the span methods are never called.
@@ -255,4 +161,66 @@ impl Subscriber for Quiet {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
     fn enter(&self, _: &Id) {}
     fn exit(&self, _: &Id) {}
+}
+
+/// The fields of an event, whatever texts they quote.
+struct Fields(Map<String, Value>);
+
+impl Visit for Fields {
+    fn record_str(&mut self, field: &Field, text: &str) {
+        self.0.insert(field.name().to_owned(), safe(text).into());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+}
+
+/// A message as one line: `oneact: error: sentence field=value`, or a JSON object.
+fn line(form: LogForm, level: Level, mut fields: Map<String, Value>) -> String {
+    if form == LogForm::Json {
+        let at = Clock::new(None).timestamp().to_string();
+        let line = json!({"timestamp": at, "level": level.as_str(), "fields": fields});
+        return format!("{line}\n");
+    }
+    let (class, colour) = match level {
+        Level::ERROR => ("error", 31),
+        Level::WARN => ("warning", 33),
+        Level::INFO => ("info", 32),
+        Level::DEBUG => ("debug", 34),
+        Level::TRACE => ("trace", 35),
+    };
+    let class = if in_colours(&io::stderr()) {
+        in_colour(class, colour)
+    } else {
+        class.to_owned()
+    };
+    let message = fields.shift_remove("message").unwrap_or_default();
+    let message = message.as_str().unwrap_or_default();
+    let mut line = format!("oneact: {class}: {message}");
+    for (name, value) in &fields {
+        line.extend([" ", name, "=", value.as_str().unwrap_or_default()]);
+    }
+    line + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_one_line_whatever_it_quotes() {
+        let fields = || {
+            let mut fields = Map::new();
+            fields.insert("message".to_owned(), safe("a\nb\u{1b}[2J").into());
+            fields.insert("error".to_owned(), "no".into());
+            fields
+        };
+        let text = line(LogForm::Text, Level::WARN, fields());
+        assert_eq!(text, "oneact: warning: a^Jb^[[2J error=no\n");
+        let text = line(LogForm::Json, Level::WARN, fields());
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["level"], "WARN");
+        assert_eq!(value["fields"]["error"], "no");
+    }
 }

@@ -6,7 +6,7 @@ use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::{Stop, printed, stop};
+use super::ended::{Stop, printed, stop};
 
 #[derive(Debug, Args)]
 pub(super) struct SchemaArgs {

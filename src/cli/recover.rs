@@ -16,10 +16,11 @@ use crate::{
 };
 
 use super::{
-    Stop, printed,
+    ended::{Stop, code_or_signal},
     printing::columns,
     rollback::below,
-    settings::PlaceArgs,
+    settings::FormArgs,
+    streams::tell,
     terminal::{agreed, hanging},
 };
 
@@ -32,38 +33,40 @@ pub(super) struct RecoverArgs {
     /// Make the changes without asking
     #[arg(long, requires = "plan")]
     yes: bool,
-    /// Print one JSON document, `{"settled": […]}`, instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    places: PlaceArgs,
+    form: FormArgs,
 }
 
 pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
-    let project = args.places.project()?;
+    let project = args.form.places.project()?;
     let settled = match &args.plan {
         None => perform::recover(&project, &host),
         Some(plan) => {
+            let yes = if args.yes {
+                Consent::Given
+            } else {
+                Consent::Refused
+            };
             let path = below(&project.root, plan);
-            let mut ask = |lines: &[String]| asked(&path, lines, args.yes, host.interrupts());
+            let mut ask = |lines: &[String]| asked(&path, lines, yes, host.interrupts());
             perform::recover_named(&path, &mut ask, &project, &host)
         }
     };
     host.interrupts().stand_down();
-    let code = match host.interrupts().caught() {
-        Some(interrupt) if settled.open > 0 => 128 + interrupt.number(),
-        _ => u8::from(settled.open > 0),
+    let code = match settled.open {
+        0 => 0,
+        _ => code_or_signal(1, host.interrupts()),
     };
-    let text = if args.json {
-        json!({ "settled": settled.told }).to_string() + "\n"
-    } else if settled.told.is_empty() {
-        "No plan is unfinished.\n".to_owned()
-    } else {
+    let text = || {
+        if settled.told.is_empty() {
+            return "No plan is unfinished.\n".to_owned();
+        }
         let lines = settled.told.iter().map(|line| visible(line) + "\n");
         lines.collect()
     };
-    Ok(printed(text, code))
+    let document = json!({ "settled": settled.told });
+    Ok(args.form.printed(&document, text, code))
 }
 
 /// What is to be agreed to, in lines of at most that many columns. Only the first one begins at the left edge.
@@ -76,21 +79,17 @@ fn changes(path: &str, lines: &[String], columns: usize) -> String {
     shown
 }
 
-fn asked(path: &str, lines: &[String], yes: bool, interrupts: &Interrupts) -> Consent {
-    let mut stderr = io::stderr();
+fn asked(path: &str, lines: &[String], yes: Consent, interrupts: &Interrupts) -> Consent {
     let shown = changes(path, lines, columns());
     // If the changes cannot be shown, nobody can agree to them.
-    if stderr.write_all(shown.as_bytes()).is_err() {
+    if io::stderr().write_all(shown.as_bytes()).is_err() {
         return Consent::Refused;
     }
-    if yes {
+    if yes == Consent::Given {
         return Consent::Given;
     }
     if !io::stdin().is_terminal() {
-        let _ = writeln!(
-            stderr,
-            "oneact cannot ask without a terminal. Use --yes to make these changes."
-        );
+        tell("oneact cannot ask without a terminal. Use --yes to make these changes.\n");
         return Consent::Refused;
     }
     if agreed("Make these changes? [y/N] ", interrupts) {

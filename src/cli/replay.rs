@@ -15,13 +15,8 @@ use crate::{
 };
 
 use super::{
-    Stop, printed,
-    printing::{
-        Desk, ReadArgs, columns, json, page,
-        page_file::{Written, written},
-        words,
-    },
-    stop,
+    ended::{Stop, json_line, printed, stop},
+    printing::{LedgerView, SessionArgs, columns, counted, json, page, page_file::written, words},
     terminal::{fit, hanging},
 };
 
@@ -38,11 +33,11 @@ pub(super) struct ReplayArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "execute"])]
     html: Option<Utf8PathBuf>,
     #[command(flatten)]
-    read: ReadArgs,
+    of: SessionArgs,
 }
 
 pub(super) fn run(args: &ReplayArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let opened = Desk::open(&args.read, interrupts);
+    let opened = args.of.open(interrupts);
     match (&args.id, &args.html) {
         // An error means that nothing ran.
         (Some(id), _) if args.execute => execute(id, args, opened).map_err(Stop::refused),
@@ -50,18 +45,19 @@ pub(super) fn run(args: &ReplayArgs, interrupts: Interrupts) -> Result<ExitCode,
         (None, Some(file)) => html(file, args, &mut opened?),
         (None, None) => {
             // The whole session (R-004-59).
-            let (page, whole) = opened?.whole()?;
-            Ok(printed(json::line(&json::document(&page, &whole)), 0))
+            let (answers, whole) = opened?.whole()?;
+            let document = json::document(&answers, &whole);
+            Ok(printed(json_line(&document), 0))
         }
     }
 }
 
 /// Prints the stored answer and a newline.
-fn stored(id: &str, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode, Stop> {
-    let row = desk.find(id)?;
-    if args.read.json {
-        let whole = desk.reading.whole_of(row)?;
-        return Ok(printed(json::line(&json::whole_step(&whole)), 0));
+fn stored(id: &str, args: &ReplayArgs, view: &mut LedgerView) -> Result<ExitCode, Stop> {
+    let row = view.find(id)?;
+    if args.of.read.form.json {
+        let whole = view.reading.whole_of(row)?;
+        return Ok(printed(json_line(&json::whole_step(&whole)), 0));
     }
     let step = row.step_index;
     if let Some(response) = row.response {
@@ -75,33 +71,33 @@ fn stored(id: &str, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode, Stop
     Err(stop(1)(format!("the answer of #{step} {why}")))
 }
 
-fn html(file: &Utf8Path, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode, Stop> {
-    let (page, whole) = desk.whole()?;
-    let text = page::page(&page, &whole, desk);
-    let path = match written(file, &text, &desk.project, desk.host.interrupts())? {
-        Written::IsStdout => return Ok(printed(text, 0)),
-        Written::To(path) => path,
-    };
-    let (session, steps) = (&page.session_id, whole.len());
-    Ok(if args.read.json {
-        let wrote = json!({"file": path.as_str(), "session_id": session, "steps": steps});
-        printed(json::line(&wrote), 0)
-    } else {
-        let session = words::line(session);
-        let path = words::line(path.as_str());
-        printed(format!("Wrote {path}: {session}, {steps} steps.\n"), 0)
-    })
+fn html(file: &Utf8Path, args: &ReplayArgs, view: &mut LedgerView) -> Result<ExitCode, Stop> {
+    let (answers, whole) = view.whole()?;
+    let page = page::page(&answers, &whole, view);
+    let session = answers.session.map(|session| session.session_id);
+    let session = session.unwrap_or_default();
+    let facts = [
+        ("session_id", json!(session)),
+        ("steps", json!(whole.len())),
+    ];
+    let about = format!("{session}, {}", counted(whole.len() as u64, "step"));
+    let project = (&view.project, view.host.interrupts());
+    written((file, &page), project, &args.of.read.form, (facts, &about))
 }
 
-fn execute(id: &str, args: &ReplayArgs, opened: Result<Desk, Stop>) -> Result<ExitCode, Stop> {
-    let mut desk = opened?;
-    let row = desk.find(id)?;
-    let whole = desk.reading.whole_of(row)?;
+fn execute(
+    id: &str,
+    args: &ReplayArgs,
+    opened: Result<LedgerView, Stop>,
+) -> Result<ExitCode, Stop> {
+    let mut view = opened?;
+    let row = view.find(id)?;
+    let whole = view.reading.whole_of(row)?;
     let row = &whole.step.row;
-    let host = &desk.host;
+    let host = &view.host;
     let settings = Settings {
         reuse: Reuse::Off,
-        ..Settings::of(desk.project.clone())
+        ..Settings::of(view.project.clone())
     };
     let run = |task| {
         let arrived = Arrived::read(Ok(task), host.moment(), host);
@@ -112,7 +108,7 @@ fn execute(id: &str, args: &ReplayArgs, opened: Result<Desk, Stop>) -> Result<Ex
         }
     };
     let repeated = if whole.sealed || row.state.is_none() {
-        repeat(row, &desk.project, host, run)
+        repeat(row, &view.project, host, run)
     } else {
         let why = "no link of the ledger seals this step; see `oneact verify`";
         Repeated::Refused(why.to_owned())
@@ -123,22 +119,16 @@ fn execute(id: &str, args: &ReplayArgs, opened: Result<Desk, Stop>) -> Result<Ex
         Repeated::Cancelled(interrupt) => 128 + interrupt.number(),
         Repeated::Compared(found) => u8::from(!found.differs.is_empty()),
     };
-    Ok(if args.read.json {
-        printed(json::line(&document(row, &repeated)), code)
-    } else {
-        printed(outcome(row, &repeated), code)
-    })
-}
-
-fn outcome(row: &Row, repeated: &Repeated) -> String {
-    match repeated {
+    let text = || match &repeated {
         Repeated::Refused(why) => {
             let refused = format!("refused: {}", words::line(why));
             hanging(&refused, columns(), 2) + "\n"
         }
-        Repeated::Cancelled(interrupt) => format!("{}\n", cancelled(*interrupt)),
+        Repeated::Cancelled(interrupt) => cancelled(*interrupt) + "\n",
         Repeated::Compared(found) => compared(row, found),
-    }
+    };
+    let form = &args.of.read.form;
+    Ok(form.printed(&document(row, &repeated), text, code))
 }
 
 fn cancelled(interrupt: Interrupt) -> String {
@@ -168,7 +158,7 @@ fn compared(row: &Row, found: &Comparison) -> String {
         Effects::None => "is read-only",
         Effects::Idempotent | Effects::Once => "is idempotent",
     };
-    let action = words::line(row.action_type.as_deref().unwrap_or("the step"));
+    let action = words::line(words::action(row));
     let columns = columns();
     let title = format!(
         "{action} {acts}; it was performed again in the session {}",

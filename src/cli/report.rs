@@ -9,25 +9,22 @@ use camino::Utf8PathBuf;
 use clap::Args;
 use serde_json::json;
 
+use super::{
+    ended::{Stop, json_line, printed, stop},
+    printing::{
+        columns, counted,
+        page::{LINES, plan_page},
+        page_file::written,
+        plan::{PlanReport, kind, moment, place},
+    },
+    rollback::plan_named,
+    settings::FormArgs,
+    terminal::{fit, hanging, padded, width},
+};
 use crate::{
     host::{Host, Interrupts},
     perform::{Difference, FileExhibit, Mode, Settings, perform_typed},
     task::{Outcome, Task, visible},
-};
-
-use super::{
-    Stop, printed,
-    printing::{
-        columns, duration,
-        json::line,
-        page::{LINES, plan_page},
-        page_file::{Written, written},
-        plan::{Done, Told, counted, kind, moment, place},
-    },
-    rollback::plan_named,
-    settings::PlaceArgs,
-    stop,
-    terminal::{fit, hanging, padded, width},
 };
 
 /// The widest text for people, in columns.
@@ -41,105 +38,88 @@ pub(super) struct ReportArgs {
     /// The plan's report directory, a file in it, or the id of the plan
     #[arg(value_name = "REPORT_DIR|PLAN_ID")]
     plan: Utf8PathBuf,
-    /// Print the execution report as JSON, also on a terminal
-    #[arg(long)]
-    json: bool,
     /// Write the report to FILE as one self-contained page with a diff of each file; /dev/stdout prints it
     #[arg(long, value_name = "FILE")]
     html: Option<Utf8PathBuf>,
     #[command(flatten)]
-    places: PlaceArgs,
+    form: FormArgs,
 }
 
+/// Prints the execution report, as JSON unless stdout is a terminal, or writes the page.
 pub(super) fn run(args: &ReportArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     // A question changes nothing, and is not recorded.
     let settings = Settings {
         mode: Mode::DryRun,
-        ..Settings::of(args.places.project()?)
+        ..Settings::of(args.form.places.project()?)
     };
     let plan = plan_named(&settings.project.root, &args.plan);
     let echo = json!({"report": args.plan.as_str()});
     let answer = perform_typed("report", echo, Task::Status(plan), &settings, &host);
     let outcome = answer.outcome();
-    let report = match (&outcome.failure, &outcome.execution_report) {
-        (Some(failure), _) => return Err(stop(1)(&failure.message)),
-        (None, None) if args.html.is_some() => {
-            return Err(stop(1)(outcome.reasoning.join(" ")));
-        }
-        (None, None) => return Ok(printed(outcome.reasoning.join("\n") + "\n", 0)),
-        (None, Some(report)) => report,
-    };
-    let is_for_people = args.html.is_some() || (io::stdout().is_terminal() && !args.json);
-    if !is_for_people {
-        return Ok(printed(line(report), 0));
+    if let Some(failure) = &outcome.failure {
+        return Err(stop(1)(&failure.message));
     }
-    let told = Told::of(report, &mut { LINES }, &settings.project, &host);
-    let Some(file) = &args.html else {
-        return Ok(printed(
-            for_terminal(&told, outcome, columns().min(WIDEST)),
-            0,
-        ));
+    let Some(report) = &outcome.execution_report else {
+        return match args.html {
+            Some(_) => Err(stop(1)(outcome.reasoning.join(" "))),
+            None => Ok(printed(outcome.reasoning.join("\n") + "\n", 0)),
+        };
     };
-    let page = plan_page(&told);
-    let path = match written(file, &page, &settings.project, host.interrupts())? {
-        Written::IsStdout => return Ok(printed(page, 0)),
-        Written::To(path) => path,
-    };
-    let (plan, files) = (told.text("plan_id"), told.files().len());
-    Ok(if args.json {
-        let wrote = json!({"file": path.as_str(), "plan_id": plan, "files": files});
-        printed(line(&wrote), 0)
+    let told = || PlanReport::of(report, &mut { LINES }, &settings.project, &host);
+    if let Some(file) = &args.html {
+        let told = told();
+        let (plan, files) = (told.text("plan_id"), told.files().len());
+        let facts = [("plan_id", json!(plan)), ("files", json!(files))];
+        let about = format!("{plan}, {}", counted(files as u64, "file"));
+        let page = plan_page(&told);
+        let project = (&settings.project, host.interrupts());
+        return written((file, &page), project, &args.form, (facts, &about));
+    }
+    Ok(if args.form.json || !io::stdout().is_terminal() {
+        printed(json_line(report), 0)
     } else {
-        let wrote = format!("Wrote {path}: {plan}, {}.", counted(files, "file"));
-        printed(visible(&wrote).into_owned() + "\n", 0)
+        let columns = columns().min(WIDEST);
+        printed(for_terminal(&told(), outcome, columns), 0)
     })
 }
 
-fn for_terminal(told: &Told<'_>, outcome: &Outcome, columns: usize) -> String {
-    let whole = |line: &str| visible(line).into_owned();
+fn for_terminal(told: &PlanReport<'_>, outcome: &Outcome, columns: usize) -> String {
     let broken = |line: &str| hanging(&visible(line), columns, INDENT);
+    let fact = |label: &str, text: &str| broken(&format!("  {label:<8} {text}"));
+    // A path or a command is copied whole.
+    let whole = |label: &str, text: &str| visible(&format!("  {label:<8} {text}")).into_owned();
     let mut lines = vec![broken(&format!(
         "plan {} of {}: {} in {}, {}",
         told.text("plan_id"),
         told.text("task_id"),
         told.text("status"),
-        duration(told.number("duration_ms")),
+        told.duration(),
         moment(told.text("completed_at")),
     ))];
     for (done, action, what) in told.actions() {
-        lines.push(broken(&match done {
-            Done::Yes => format!("  done     {action}"),
-            Done::Failed => format!("  failed   {action}: {what}"),
-            Done::Skipped => format!("  skipped  {action}: {what}"),
-        }));
+        lines.push(match done {
+            "done" => fact(done, action),
+            _ => fact(done, &format!("{action}: {what}")),
+        });
         let by = |file: &&FileExhibit| file.actions.first().is_some_and(|first| first == action);
         let files = told.files().iter().filter(by);
         lines.extend(files.map(|file| changed(file, columns)));
     }
     for (action, _, message, remedy) in told.errors() {
         // The failure of an action is told with the action.
-        if action.is_none() {
-            lines.push(broken(&format!("  error    {message}")));
+        match action {
+            Some(action) => lines.push(fact("remedy", &format!("{action}: {remedy}"))),
+            None => lines.extend([fact("error", message), fact("remedy", remedy)]),
         }
-        let of = action.map(|action| format!("{action}: "));
-        lines.push(broken(&format!(
-            "  remedy   {}{remedy}",
-            of.unwrap_or_default()
-        )));
     }
-    lines.extend(
-        told.warnings()
-            .map(|warning| broken(&format!("  warning  {warning}"))),
-    );
-    // A path or a command is copied whole.
-    if let Some(files) = &outcome.reports {
-        lines.push(whole(&format!("  files    {}", files.directory)));
-    }
+    lines.extend(told.warnings().map(|warning| fact("warning", warning)));
+    let reports = outcome.reports.iter();
+    lines.extend(reports.map(|files| whole("files", &files.directory)));
     let (sentence, command) = told.undo();
     lines.push(match command {
-        Some(command) => whole(&format!("  undo     {command}")),
-        None => broken(&format!("  undo     {sentence}")),
+        Some(command) => whole("undo", &command),
+        None => fact("undo", &sentence),
     });
     lines.join("\n") + "\n"
 }

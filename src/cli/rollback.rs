@@ -12,7 +12,10 @@ use crate::{
     task::{Asker, PlanName, RollbackOrder, State, Task, visible},
 };
 
-use super::{Stop, printed, settings::PlaceArgs};
+use super::{
+    ended::{Stop, printed},
+    settings::FormArgs,
+};
 
 #[derive(Debug, Args)]
 pub(super) struct RollbackArgs {
@@ -26,16 +29,13 @@ pub(super) struct RollbackArgs {
     /// copied, cloned or unpacked
     #[arg(long)]
     yes: bool,
-    /// Print the envelope instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    places: PlaceArgs,
+    form: FormArgs,
 }
 
 pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
-    let settings = Settings::of(args.places.project()?);
+    let settings = Settings::of(args.form.places.project()?);
     let plan = plan_named(&settings.project.root, &args.plan);
     let (PlanName::Path(name)
     | PlanName::ManifestId(name)
@@ -54,7 +54,8 @@ pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> Result<ExitCod
     let answer = perform_typed("rollback", echo, Task::Rollback(order), &settings, &host);
     host.interrupts().stand_down();
     let code = answer.exit_code(host.interrupts().caught());
-    Ok(if args.json {
+    // The document is the envelope.
+    Ok(if args.form.json {
         printed(&answer.line, code)
     } else {
         printed(told(&answer), code)

@@ -1,111 +1,66 @@
 //! `oneact run`: reads a task, prints an envelope and returns an exit code.
 
-mod watched;
-
 use std::{
-    cell::Cell,
-    io::{self, IsTerminal as _},
     panic::{self, AssertUnwindSafe},
     process::ExitCode,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
     thread,
-    time::Duration,
 };
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use clap::error::{ContextKind, ContextValue};
 
 use crate::{
     host::{Host, Interrupts, Moment},
     people,
-    perform::{Arrived, Reply, Settings, Through, broken, perform},
+    perform::{Arrived, Mode, Project, Reply, Settings, Through, broken, perform},
     task::{Failure, Fault, Nameable},
 };
 
 use super::{
-    Stop, logs, print_unless,
-    settings::{self, PlaceArgs, RunArgs, TaskArgs},
+    ended::{Stop, stop},
+    settings::{RunArgs, TaskArgs},
     signs::Signs,
-    stop, streams,
-    terminal::{self, Shown},
+    streams,
+    terminal::ProgressDisplay,
+    watched::{AnswerForm, Watched},
 };
 
-use watched::Watched;
-pub(super) use watched::end_after_signal;
-
-/// How long the run waits, after a signal, for a reader that takes nothing.
-const READER: Duration = Duration::from_secs(5);
-
-/// What is written to stdout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    /// The document that `--reply` names.
-    Document,
-    /// Text for the person who typed the call.
-    Text,
-}
-
-impl Form {
-    /// The form of the answer to `oneact call`, with the `--reply` that was given.
-    pub(super) fn of_call(reply: Option<Reply>) -> Self {
-        if reply.is_none() && io::stdout().is_terminal() {
-            Self::Text
-        } else {
-            Self::Document
-        }
-    }
-}
-
-pub(super) fn run(args: &TaskArgs, interrupts: Interrupts) -> ExitCode {
+pub(super) fn run(args: &TaskArgs, form: AnswerForm, interrupts: Interrupts) -> ExitCode {
     let read = |settings: &mut Settings, host: &Host, begun| match (&args.approved, &args.file) {
         (Some(id), _) => stored(id, args.run.within.as_deref(), settings, host),
-        (None, Some(path)) if path != "-" => streams::read_task_file(path),
+        (None, Some(path)) if path != "-" => streams::read_file("the task", path),
         (None, _) => streams::read_task(host, begun, settings.limits.budget),
     };
-    performed(&args.run, interrupts, Form::Document, read)
+    performed(&args.run, interrupts, form, read)
 }
 
 /// Performs the task that `read` returns.
 pub(super) fn performed(
     run: &RunArgs,
     interrupts: Interrupts,
-    form: Form,
+    form: AnswerForm,
     read: impl FnOnce(&mut Settings, &Host, Moment) -> Result<Vec<u8>, Failure>,
 ) -> ExitCode {
     let host = Host::new(run.clock.clone(), run.seed, interrupts);
     let begun = host.moment();
-    let shown = run.progress.map_or(Ok(Shown::bar()), |channel| {
+    let shown = run.progress.map_or(Ok(ProgressDisplay::bar()), |channel| {
         let signs = Signs::start(channel, begun);
         signs
-            .map(Shown::Signs)
+            .map(ProgressDisplay::Signs)
             .map_err(|why| stop(2)(format!("--progress: {why}")))
     });
     let settings = run.settings();
-    let (input, settings, shown) = match shown.and_then(|shown| Ok((shown, settings?))) {
-        Ok((shown, mut settings)) => (read(&mut settings, &host, begun), settings, shown),
+    match shown.and_then(|shown| Ok((shown, settings?))) {
+        Ok((shown, mut settings)) => {
+            let input = read(&mut settings, &host, begun);
+            answer(input, settings, (host, begun), (shown, form))
+        }
         Err(Stop { why, .. }) => {
             let reply = run.reply.unwrap_or_default();
-            let settings = Settings {
-                reply,
-                ..settings::nowhere()
-            };
-            (Err(unusable(&why, "oneact")), settings, Shown::bar())
+            refuse(unusable(&why, "oneact"), (form, reply), host)
         }
-    };
-    answer(input, settings, begun, host, shown, form)
-}
-
-/// Performs the stored call of an approved request in that project, for the person who approved it.
-pub(super) fn approved(id: &str, places: PlaceArgs, interrupts: Interrupts) -> ExitCode {
-    let run = RunArgs {
-        places,
-        ..RunArgs::default()
-    };
-    let read = |settings: &mut Settings, host: &Host, _| stored(id, None, settings, host);
-    performed(&run, interrupts, Form::of_call(None), read)
+    }
 }
 
 /// The stored task of a request for an approval, which is performed in its session.
@@ -131,42 +86,44 @@ fn stored(
 }
 
 /// Answers a command line that cannot be used: with an envelope on stdout, and with the reason on stderr, in one line.
-pub(super) fn refuse(
-    failure: Failure,
-    (form, reply): (Form, Reply),
-    interrupts: Interrupts,
-) -> ExitCode {
-    let host = Host::new(None, None, interrupts);
-    let begun = host.moment();
+pub(super) fn refuse(failure: Failure, (form, reply): (AnswerForm, Reply), host: Host) -> ExitCode {
+    let root = Utf8PathBuf::from("/");
+    // Nothing is performed, wherever that would be.
     let settings = Settings {
+        mode: Mode::DryRun,
         reply,
-        ..settings::nowhere()
+        ..Settings::of(Project {
+            catalog: root.join("catalog.toml"),
+            state_dir: root.join(".oneact"),
+            root,
+            ledger: None,
+        })
     };
-    answer(Err(failure), settings, begun, host, Shown::bar(), form)
+    let begun = host.moment();
+    answer(
+        Err(failure),
+        settings,
+        (host, begun),
+        (ProgressDisplay::bar(), form),
+    )
 }
 
 /// Why a command line cannot be used, in one line. `help` is the command whose help says more.
 pub(super) fn misused(error: &clap::Error, hint: Option<&str>, help: &str) -> Failure {
     let said = error.to_string();
-    // Arguments that are missing stand in lines of their own.
-    let mut lines = said.lines();
-    let what = lines.next().unwrap_or("bad flags");
-    let missing = lines.take_while(|line| line.starts_with("  ") && !line.contains("tip: "));
-    let missing: Vec<&str> = missing.map(str::trim).collect();
-    let what = format!("{what} {}", missing.join(", "));
-    let tips = said
-        .lines()
-        .filter_map(|line| line.trim_start().strip_prefix("tip: "));
-    let what = [what.trim_start_matches("error: ").trim()].into_iter();
-    let what: Vec<&str> = match hint {
-        // clap would also say how the word is given as a value, which it is not.
-        Some(hint) => {
-            let similar = tips.filter(|tip| tip.contains("similar"));
-            what.chain(similar).chain([hint]).collect()
-        }
-        None => what.chain(tips).collect(),
-    };
-    unusable(&what.join("; "), help)
+    // Arguments that are missing, and tips, stand in lines of their own; how the command is used follows them.
+    let lines = said.lines().map(str::trim);
+    let lines = lines.take_while(|line| !line.starts_with("Usage:"));
+    // clap would also say how the word is given as a value, which it is not.
+    let is_for_us =
+        |line: &&str| hint.is_none() || !line.starts_with("tip: ") || line.contains("similar");
+    let lines = lines.filter(|line| !line.is_empty()).filter(is_for_us);
+    let lines = lines.map(|line| {
+        line.trim_start_matches("error: ")
+            .trim_start_matches("tip: ")
+    });
+    let what: Vec<&str> = lines.chain(hint).collect();
+    unusable(&what.join("; ").replace(":; ", ": "), help)
 }
 
 /// What a person may have meant whose verb is unknown, but is the name of a file.
@@ -178,29 +135,6 @@ pub(super) fn file_hint(error: &clap::Error) -> Option<String> {
     is_file.then(|| format!("to perform the task in this file: oneact run {word}"))
 }
 
-/// Decides when the run stops waiting for the reader of the envelope: at the second signal from now on, or when
-/// the reader has taken nothing for [`READER`] after the first one. Callers often send a signal first and then
-/// read.
-fn waits_in_vain<'a>(host: &'a Host, taken: &'a AtomicUsize) -> impl Fn() -> bool + 'a {
-    let interrupts = host.interrupts();
-    let before = interrupts.count();
-    let idle: Cell<Option<(usize, Moment)>> = Cell::new(None);
-    move || match interrupts.count().saturating_sub(before) {
-        0 => false,
-        1 => {
-            let taken = taken.load(Ordering::Relaxed);
-            let (_, since) = idle
-                .take()
-                .filter(|(earlier, _)| *earlier == taken)
-                .unwrap_or_else(|| (taken, host.moment()));
-            let waited = since.passed();
-            idle.set(Some((taken, since)));
-            waited >= READER
-        }
-        _ => true,
-    }
-}
-
 fn unusable(what: &str, help: &str) -> Failure {
     let message = format!("the command line cannot be used: {what}; see `{help} --help`");
     Failure::new(Fault::InvalidUsage, message)
@@ -210,10 +144,8 @@ fn unusable(what: &str, help: &str) -> Failure {
 fn answer(
     input: Result<Vec<u8>, Failure>,
     settings: Settings,
-    begun: Moment,
-    host: Host,
-    shown: Shown,
-    form: Form,
+    (host, begun): (Host, Moment),
+    (shown, form): (ProgressDisplay, AnswerForm),
 ) -> ExitCode {
     panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     let arrived = panic::catch_unwind(AssertUnwindSafe(|| {
@@ -236,7 +168,6 @@ fn answer(
         settings,
         arrived,
         course,
-        taken,
         ..
     } = &*watched;
     let answer = panic::catch_unwind(AssertUnwindSafe(|| {
@@ -245,23 +176,14 @@ fn answer(
     .unwrap_or_else(|_| broken(arrived, settings.reply, host));
     watched.shown.end();
     // Signals are handled until the last server has ended. They do not change the answer any more.
-    let interrupts = host.interrupts();
-    let code = answer.exit_code(interrupts.caught());
+    let code = answer.exit_code(host.interrupts().caught());
     if !watched.speaks() {
         // The watching thread writes the answer and ends this process.
         loop {
             thread::park();
         }
     }
-    // In merged streams, the answer comes last.
-    if let Some(failure) = &answer.outcome().failure {
-        logs::failed(failure);
-    }
-    if let Some(preview) = &answer.outcome().preview {
-        terminal::show(preview, answer.outcome().state);
-    }
-    let text = watched.text(&answer);
-    let printed = print_unless(&text, taken, &waits_in_vain(host, taken));
+    let printed = watched.print(&answer, code);
     if printed.is_ok() {
         // The other thread may end the process while servers are still ending.
         let _ = watched.written.set(code);
@@ -270,11 +192,29 @@ fn answer(
     watched.send(&answer);
     // The drop waits for servers that are still ending, so it comes after the answer.
     drop(answer);
-    ExitCode::from(printed.map_or_else(|_| unread(interrupts), |()| code))
+    ExitCode::from(printed.unwrap_or_else(|code| code))
 }
 
-/// The exit code of a run whose answer nobody has taken whole. Some callers close stdout with their signal.
-fn unread(interrupts: &Interrupts) -> u8 {
-    let interrupt = interrupts.caught();
-    interrupt.map_or(1, |interrupt| 128 + interrupt.number())
+#[cfg(test)]
+mod tests {
+    use clap::{Arg, Command};
+
+    use super::*;
+
+    #[test]
+    fn a_wrong_command_line_is_told_in_one_line_with_what_is_missing_and_a_hint() {
+        let command =
+            Command::new("c").args([Arg::new("A").required(true), Arg::new("B").long("bee")]);
+        let told = |words: &[&str], hint| {
+            let error = command.clone().try_get_matches_from(words).unwrap_err();
+            misused(&error, hint, "oneact c").message
+        };
+        let missing = told(&["c"], None);
+        assert!(
+            missing.contains("were not provided: <A>; see `oneact c --help`"),
+            "{missing}"
+        );
+        let unknown = told(&["c", "a", "--bea", "1"], Some("write B=1"));
+        assert!(unknown.contains("'--bee'; write B=1; see"), "{unknown}");
+    }
 }

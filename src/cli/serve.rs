@@ -12,24 +12,13 @@ use std::{
     time::Duration,
 };
 
-use camino::{Utf8Path, Utf8PathBuf};
-use clap::Args;
-use jiff::Zoned;
-use rustix::{
-    buffer::spare_capacity,
-    event::{PollFd, PollFlags},
-    io::Errno,
-};
-
 use super::{
-    Stop,
-    approve::Hosted,
-    logs, print,
+    approve::HostedRequests,
+    ended::{Stop, stop},
+    logs,
     settings::{PlaceArgs, RunArgs, moment, session_of_environment},
     signs::progress_line,
-    stop,
-    streams::{ready, say},
-    terminal,
+    streams::{StdinPart, print, read_part, tell},
 };
 use crate::{
     envelope::{self, MAX_BYTES},
@@ -39,6 +28,9 @@ use crate::{
     servers,
     task::{Course, OperationId, duration_or_seconds},
 };
+use camino::{Utf8Path, Utf8PathBuf};
+use clap::Args;
+use jiff::Zoned;
 
 /// The server whose tools are the actions of the catalog.
 const CATALOG: &str = "catalog";
@@ -55,7 +47,7 @@ pub(super) struct ServeArgs {
     catalog: CatalogFlags,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, PartialEq, Args)]
 struct CatalogFlags {
     #[command(flatten)]
     places: PlaceArgs,
@@ -88,31 +80,13 @@ pub(super) fn run(args: &ServeArgs, interrupts: Interrupts) -> Result<ExitCode, 
         let host = Host::new(clock.clone(), None, interrupts.clone());
         return serve_catalog(catalog, clock.as_ref(), &host, interrupts);
     }
-    if let Some(flag) = catalog.first() {
-        let why =
-            format!("{flag} is a flag of `oneact serve catalog`, not of `oneact serve {name}`");
-        return Err(stop(2)(why));
+    if *catalog != CatalogFlags::default() {
+        return Err(stop(2)(format!(
+            "of the options, `oneact serve {name}` has only --clock; the others are those of `oneact serve catalog`"
+        )));
     }
     servers::serve(name, Clock::new(clock.clone()))?;
     Ok(ExitCode::SUCCESS)
-}
-
-impl CatalogFlags {
-    /// The first flag that is given.
-    fn first(&self) -> Option<&'static str> {
-        let given = [
-            ("--root", self.places.root.is_some()),
-            ("--catalog", self.places.catalog.is_some()),
-            ("--profile", self.profile.is_some()),
-            ("--session", self.session.is_some()),
-            ("--timeout", self.timeout.is_some()),
-            ("--http", self.http.is_some()),
-        ];
-        given
-            .into_iter()
-            .find(|(_, given)| *given)
-            .map(|(flag, _)| flag)
-    }
 }
 
 fn serve_catalog(
@@ -151,7 +125,7 @@ fn serve_catalog(
         passed.push(format!("--clock={clock}"));
     }
     passed.extend(logs::flags());
-    let requests = Hosted {
+    let requests = HostedRequests {
         root: project.root,
         catalog: project.catalog.clone(),
         interrupts,
@@ -168,7 +142,10 @@ fn serve_catalog(
     let opened = gateway.open().map_err(|failure| stop(2)(failure.message))?;
     match door {
         Some(door) => {
-            say(&format!("the catalog is served at {}", door.url()?));
+            tell(&format!(
+                "oneact: the catalog is served at {}\n",
+                door.url()?
+            ));
             opened.serve_http(door)?;
         }
         None => opened.serve()?,
@@ -222,7 +199,7 @@ pub(super) fn supervise(args: &RunArgs, interrupts: Interrupts) -> Result<ExitCo
     let settings = args.settings()?;
     let host = Host::new(args.clock.clone(), args.seed, interrupts);
     let kept = keep(&settings, &host).map_err(|failure| stop(1)(failure.message))?;
-    let mut tasks = Tasks::default();
+    let mut tasks = TaskLines::default();
     while let Some(task) = tasks.next(&host)? {
         let begun = host.moment();
         let arrived = Arrived::read_in(settings.session.clone(), Ok(task), begun, &host);
@@ -230,7 +207,7 @@ pub(super) fn supervise(args: &RunArgs, interrupts: Interrupts) -> Result<ExitCo
         let answer = panic::catch_unwind(AssertUnwindSafe(|| {
             let watch = |seen: RunEvent<'_>| {
                 if let RunEvent::Progress(done) = seen {
-                    terminal::tell(&progress_line(done));
+                    tell(&progress_line(done));
                 }
             };
             perform_with(Some(&kept), &arrived, &settings, &host, (&course, &watch))
@@ -249,39 +226,26 @@ pub(super) fn supervise(args: &RunArgs, interrupts: Interrupts) -> Result<ExitCo
 
 /// The lines of stdin.
 #[derive(Default)]
-struct Tasks {
+struct TaskLines {
     read: Vec<u8>,
     /// How many bytes of `read` contain no end of a line.
     searched: usize,
 }
 
-impl Tasks {
+impl TaskLines {
     /// The next line. None at the end of stdin, and after a signal.
     fn next(&mut self, host: &Host) -> Result<Option<Vec<u8>>, Stop> {
-        let wake = host.interrupts().wake()?;
-        let stdin = rustix::stdio::stdin();
-        loop {
-            if host.interrupts().caught().is_some() {
-                return Ok(None);
-            }
+        let interrupts = host.interrupts();
+        while interrupts.caught().is_none() {
             if let Some(line) = self.line() {
                 return Ok(Some(line));
             }
-            let mut files = [
-                PollFd::new(&stdin, PollFlags::IN),
-                PollFd::new(wake, PollFlags::IN),
-            ];
-            ready(&mut files, || None)?;
-            if host.interrupts().caught().is_some() {
-                return Ok(None);
-            }
-            self.read.reserve(1);
-            match rustix::io::read(stdin, spare_capacity(&mut self.read)) {
-                Ok(0) => return Ok(None),
-                Ok(_) | Err(Errno::INTR | Errno::WOULDBLOCK) => {}
-                Err(error) => return Err(error.into()),
+            match read_part(&mut self.read, interrupts, || None)? {
+                StdinPart::Read(0) | StdinPart::Signal | StdinPart::TimeOver => break,
+                StdinPart::Read(_) => {}
             }
         }
+        Ok(None)
     }
 
     /// The next line, if all of it was read. Of a longer line than a task may be, only the beginning is kept: the JSON
@@ -305,7 +269,7 @@ mod tests {
 
     #[test]
     fn the_beginning_of_a_line_is_searched_once() {
-        let mut tasks = Tasks::default();
+        let mut tasks = TaskLines::default();
         for part in ["{\"task", "_id\": "] {
             tasks.read.extend(part.as_bytes());
             assert_eq!(tasks.line(), None);
@@ -319,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_line_that_no_task_may_have_is_not_kept_whole_and_ends_where_it_ends() {
-        let mut tasks = Tasks::default();
+        let mut tasks = TaskLines::default();
         for _ in 0..4 {
             tasks.read.extend(vec![b' '; MAX_BYTES / 2 + 1]);
             assert_eq!(tasks.line(), None);

@@ -1,10 +1,11 @@
 //! The flags of a run, the flags that other verbs share with it, and the places that flags and environment name.
 
-use std::{str::FromStr, time::Duration};
+use std::{process::ExitCode, str::FromStr, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use jiff::Zoned;
+use serde::Serialize;
 
 use crate::{
     envelope::unusable_session,
@@ -13,10 +14,14 @@ use crate::{
     task::{NamedSession, SessionFrom, Trace, duration_or_seconds},
 };
 
-use super::{Stop, owner, signs::Channel, stop};
+use super::{
+    ended::{Stop, json_line, printed, stop},
+    owner,
+    signs::ProgressChannel,
+};
 
 // Where everything is.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(super) struct PlaceArgs {
     /// The directory for relative paths and outputs [default: `$ONEACT_ROOT`, or the nearest directory upwards
     /// that contains catalog.toml, or the working directory]
@@ -25,6 +30,33 @@ pub(super) struct PlaceArgs {
     /// The catalog [default: ROOT/catalog.toml]
     #[arg(long, value_name = "FILE")]
     pub(super) catalog: Option<Utf8PathBuf>,
+}
+
+// How a command that performs nothing prints its result.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct FormArgs {
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) places: PlaceArgs,
+}
+
+impl FormArgs {
+    /// Prints the document if `--json` was given, otherwise the text.
+    pub(super) fn printed(
+        &self,
+        document: &impl Serialize,
+        text: impl FnOnce() -> String,
+        code: u8,
+    ) -> ExitCode {
+        let text = if self.json {
+            json_line(document)
+        } else {
+            text()
+        };
+        printed(text, code)
+    }
 }
 
 #[derive(Debug, Default, Args)]
@@ -66,7 +98,7 @@ pub(super) struct RunArgs {
     /// Report signs of life every 5 seconds, and the progress of tools, as one JSON object per line: `jsonl` on stderr,
     /// `jsonl:FD` on an open descriptor, 3 or higher
     #[arg(long, value_name = "FORM")]
-    pub(super) progress: Option<Channel>,
+    pub(super) progress: Option<ProgressChannel>,
     /// If the task needs an approval, wait in this run for at most this long: 10m, 90s
     #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
     pub(super) wait: Option<Duration>,
@@ -217,20 +249,6 @@ fn trace_of_environment(notes: &mut Vec<String>) -> Option<Trace> {
     Trace::read(&said("TRACEPARENT")?, state.as_deref(), notes)
 }
 
-/// Settings for a run that performs nothing.
-pub(super) fn nowhere() -> Settings {
-    let root = Utf8PathBuf::from("/");
-    Settings {
-        mode: Mode::DryRun,
-        ..Settings::of(Project {
-            catalog: root.join("catalog.toml"),
-            state_dir: root.join(".oneact"),
-            root,
-            ledger: None,
-        })
-    }
-}
-
 /// The root that the flag or the environment names.
 pub(super) fn named_root(
     flag: Option<&Utf8Path>,
@@ -290,4 +308,36 @@ pub(super) fn moment(text: &str) -> Result<Zoned, String> {
         return Ok(moment);
     }
     Err("give a year from 1 to 9999".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_a_number_and_a_time_are_read_strictly() {
+        let digits = "Ab".repeat(32);
+        let hash = preview_hash(&format!("sha256:{digits}"));
+        assert_eq!(hash.unwrap(), format!("sha256:{}", digits.to_lowercase()));
+        for wrong in ["", &digits, "sha256:ab", "sha256:zz"] {
+            assert!(preview_hash(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(number::<u64>("7"), Ok(7));
+        assert!(number::<u64>("-1").is_err());
+        assert!(moment("2026-02-24T10:00:00+08:00[Asia/Singapore]").is_ok());
+        assert!(
+            moment("2026-02-24").is_err() && moment("-000001-01-01T00:00:00+00:00[UTC]").is_err()
+        );
+    }
+
+    #[test]
+    fn the_nearest_directory_with_a_catalog_is_the_root() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(dir.path()).unwrap();
+        let below = root.join("a/b");
+        std::fs::create_dir_all(&below).unwrap();
+        assert_eq!(nearest(&below), below);
+        std::fs::write(root.join("catalog.toml"), "").unwrap();
+        assert_eq!(nearest(&below), root);
+    }
 }

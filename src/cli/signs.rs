@@ -1,17 +1,12 @@
 //! `--progress`: signs of life and the progress of tools, for a program, as one JSON object in each line.
 //!
-//! A thread of its own writes them, so that a reader who takes nothing never holds up the run. Once the answer is printed,
-//! nothing more is written.
+//! A line for which the reader has no room is left out, so that a reader who takes nothing never holds up the run. Once
+//! the answer is printed, nothing more is written.
 
 use std::{
-    io,
-    os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd},
+    os::fd::{OwnedFd, RawFd},
     str::FromStr,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-        mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel},
-    },
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
 };
@@ -36,24 +31,15 @@ const EVERY: Duration = Duration::from_secs(5);
 /// The longest line, in bytes. A pipe takes it whole or not at all (`PIPE_BUF`), so that lines never mix.
 const LONGEST: usize = 4096;
 
-/// The lines that wait for the reader at most. Further progress is not reported.
-const WAITING: usize = 64;
-
-/// How often a writer that waits for its reader looks whether the run ends.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// How long the end of the writer is awaited.
-const PATIENCE: Duration = Duration::from_secs(1);
-
 /// `jsonl`, or `jsonl:FD`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Channel {
+pub(super) enum ProgressChannel {
     Stderr,
     /// A descriptor that the caller opened.
     Descriptor(RawFd),
 }
 
-impl FromStr for Channel {
+impl FromStr for ProgressChannel {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -68,22 +54,78 @@ impl FromStr for Channel {
     }
 }
 
-/// The writer of the lines of one run.
+/// The lines of one run.
 #[derive(Debug)]
-pub(super) struct Signs {
-    now: Arc<Now>,
-    /// None once no more lines are wanted. The receiver fails when the thread has ended.
-    thread: Mutex<Option<(SyncSender<String>, Receiver<()>)>>,
-}
+pub(super) struct Signs(Arc<Lines>);
 
 #[derive(Debug)]
-struct Now {
+struct Lines {
+    to: OwnedFd,
     begun: Moment,
     activity: Mutex<(&'static str, Option<String>)>,
-    ends: AtomicBool,
+    /// Whether lines are still written.
+    open: Mutex<bool>,
+    closed: Condvar,
 }
 
-impl Now {
+impl Signs {
+    /// Writes the first sign of life of a run that began at `begun`. The error says why the channel cannot be used.
+    pub(super) fn start(channel: ProgressChannel, begun: Moment) -> Result<Self, String> {
+        let to = match channel {
+            ProgressChannel::Stderr => rustix::stdio::stderr().try_clone_to_owned(),
+            ProgressChannel::Descriptor(number) => Ok(inherited(number)?),
+        };
+        let to = to.map_err(|error| format!("stderr cannot be used: {error}"))?;
+        Self::start_to(to, begun)
+    }
+
+    fn start_to(to: OwnedFd, begun: Moment) -> Result<Self, String> {
+        let lines = Arc::new(Lines {
+            to,
+            begun,
+            activity: Mutex::new(told(Activity::Reading)),
+            open: Mutex::new(true),
+            closed: Condvar::new(),
+        });
+        lines.write(&mut locked(&lines.open), &lines.heartbeat());
+        let beating = Arc::clone(&lines);
+        let thread = thread::Builder::new().name("signs".to_owned());
+        thread
+            .spawn(move || beating.beat())
+            .map_err(|error| format!("the thread that writes the lines cannot start: {error}"))?;
+        Ok(Self(lines))
+    }
+
+    pub(super) fn begins(&self, activity: Activity<'_>) {
+        *locked(&self.0.activity) = told(activity);
+    }
+
+    pub(super) fn progress(&self, done: ToolProgress<'_>) {
+        self.0
+            .write(&mut locked(&self.0.open), &progress_line(done));
+    }
+
+    /// Nothing is written after that.
+    pub(super) fn end(&self) {
+        *locked(&self.0.open) = false;
+        self.0.closed.notify_all();
+    }
+}
+
+impl Lines {
+    /// Writes signs of life until the end.
+    fn beat(&self) {
+        let mut open = locked(&self.open);
+        while *open {
+            let waited = self.closed.wait_timeout(open, EVERY);
+            let (still, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+            open = still;
+            if waited.timed_out() {
+                self.write(&mut open, &self.heartbeat());
+            }
+        }
+    }
+
     fn heartbeat(&self) -> String {
         let (phase, waiting_for) = locked(&self.activity).clone();
         let elapsed = u64::try_from(self.begun.passed().as_millis()).unwrap_or(u64::MAX);
@@ -91,64 +133,19 @@ impl Now {
             &json!({"heartbeat": {"phase": phase, "waiting_for": waiting_for, "elapsed_ms": elapsed}}),
         )
     }
-}
 
-impl Signs {
-    /// Writes the first sign of life of a run that began at `begun`. The error says why the channel cannot be used.
-    pub(super) fn start(channel: Channel, begun: Moment) -> Result<Self, String> {
-        let to = match channel {
-            Channel::Stderr => To::Stderr,
-            Channel::Descriptor(number) => To::Descriptor(inherited(number)?),
-        };
-        Self::start_to(to, begun)
-    }
-
-    fn start_to(to: To, begun: Moment) -> Result<Self, String> {
-        let now = Arc::new(Now {
-            begun,
-            activity: Mutex::new(told(Activity::Reading)),
-            ends: AtomicBool::new(false),
-        });
-        let (lines, told) = sync_channel(WAITING);
-        // The first one, which finds room.
-        let _ = lines.try_send(now.heartbeat());
-        let (ending, ended) = channel();
-        let writer = Writer {
-            to,
-            now: Arc::clone(&now),
-        };
-        let thread = thread::Builder::new().name("signs".to_owned());
-        let write = move || {
-            // It is dropped at the end.
-            let _ending = ending;
-            writer.write(&told);
-        };
-        thread
-            .spawn(write)
-            .map_err(|error| format!("the thread that writes the lines cannot start: {error}"))?;
-        Ok(Self {
-            now,
-            thread: Mutex::new(Some((lines, ended))),
-        })
-    }
-
-    pub(super) fn begins(&self, activity: Activity<'_>) {
-        *locked(&self.now.activity) = told(activity);
-    }
-
-    pub(super) fn progress(&self, done: ToolProgress<'_>) {
-        if let Some((lines, _)) = &*locked(&self.thread) {
-            // If the reader is slow, some progress is skipped.
-            let _ = lines.try_send(progress_line(done));
-        }
-    }
-
-    /// Writes what is known so far, if the reader takes it. Nothing is written after that.
-    pub(super) fn end(&self) {
-        if let Some((lines, ended)) = locked(&self.thread).take() {
-            self.now.ends.store(true, Ordering::Release);
-            drop(lines);
-            let _ = ended.recv_timeout(PATIENCE);
+    /// Writes a line if there is room for it now. After a reader who is gone, or who took only a part of it, no line follows.
+    fn write(&self, open: &mut bool, line: &str) {
+        let mut rest = line.as_bytes();
+        while *open && !rest.is_empty() {
+            let file = PollFd::new(&self.to, PollFlags::OUT);
+            let has_room = ready(&mut [file], || Some(Duration::ZERO));
+            match has_room.map(|room| room.then(|| rustix::io::write(&self.to, rest))) {
+                Ok(Some(Ok(written))) => rest = rest.get(written..).unwrap_or_default(),
+                Ok(Some(Err(Errno::INTR))) => {}
+                Ok(None | Some(Err(Errno::AGAIN))) if rest.len() == line.len() => return,
+                _ => *open = false,
+            }
         }
     }
 }
@@ -181,87 +178,10 @@ fn line(value: &serde_json::Value) -> String {
     format!("{}\n", visible_json(&value.to_string()))
 }
 
-#[derive(Debug)]
-enum To {
-    Stderr,
-    Descriptor(OwnedFd),
-}
-
-impl To {
-    fn write(&self, bytes: &[u8]) -> rustix::io::Result<usize> {
-        // No message of this process comes between.
-        let _alone = match self {
-            Self::Stderr => Some(io::stderr().lock()),
-            Self::Descriptor(_) => None,
-        };
-        rustix::io::write(self.file(), bytes)
-    }
-
-    fn file(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Stderr => rustix::stdio::stderr(),
-            Self::Descriptor(file) => file.as_fd(),
-        }
-    }
-}
-
-struct Writer {
-    to: To,
-    now: Arc<Now>,
-}
-
-impl Writer {
-    /// Writes lines until nobody sends or reads any more.
-    fn write(&self, lines: &Receiver<String>) {
-        let mut next = EVERY;
-        loop {
-            let left = next.saturating_sub(self.now.begun.passed());
-            let told = match left {
-                // Much progress does not displace it.
-                Duration::ZERO => Err(RecvTimeoutError::Timeout),
-                left => lines.recv_timeout(left),
-            };
-            let line = match told {
-                Ok(line) => line,
-                Err(RecvTimeoutError::Timeout) => {
-                    next = self.now.begun.passed() + EVERY;
-                    self.now.heartbeat()
-                }
-                Err(RecvTimeoutError::Disconnected) => return,
-            };
-            if self.put(line.as_bytes()).is_err() {
-                return;
-            }
-        }
-    }
-
-    /// Writes a line as soon as there is room for it. A line that finds no room before the run ends is left out.
-    fn put(&self, line: &[u8]) -> io::Result<()> {
-        let mut rest = line;
-        while !rest.is_empty() {
-            let ends = self.now.ends.load(Ordering::Acquire);
-            let patience = if ends { Duration::ZERO } else { LOOK };
-            let file = self.to.file();
-            if !ready(&mut [PollFd::new(&file, PollFlags::OUT)], || Some(patience))? {
-                if ends {
-                    return Err(io::ErrorKind::WouldBlock.into());
-                }
-                continue;
-            }
-            match self.to.write(rest) {
-                Ok(written) => rest = rest.get(written..).unwrap_or_default(),
-                Err(Errno::INTR | Errno::AGAIN) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::{
-        io::{BufRead as _, BufReader, Read as _},
+        io::{self, BufRead as _, BufReader, Read as _},
         os::unix::net::UnixStream,
     };
 
@@ -272,7 +192,7 @@ mod tests {
 
     fn signs(to: impl Into<OwnedFd>) -> Signs {
         let begun = Host::new(None, None, Interrupts::catch()).moment();
-        Signs::start_to(To::Descriptor(to.into()), begun).unwrap()
+        Signs::start_to(to.into(), begun).unwrap()
     }
 
     fn done(message: &str) -> ToolProgress<'_> {
@@ -286,12 +206,12 @@ mod tests {
 
     #[test]
     fn the_channel_is_stderr_or_a_descriptor_that_is_no_standard_stream() {
-        assert_eq!("jsonl".parse(), Ok(Channel::Stderr));
-        assert_eq!("jsonl:3".parse(), Ok(Channel::Descriptor(3)));
+        assert_eq!("jsonl".parse(), Ok(ProgressChannel::Stderr));
+        assert_eq!("jsonl:3".parse(), Ok(ProgressChannel::Descriptor(3)));
         for text in [
             "", "json", "jsonl:", "jsonl:2", "jsonl:-4", "jsonl:x", "JSONL",
         ] {
-            assert!(text.parse::<Channel>().is_err(), "{text}");
+            assert!(text.parse::<ProgressChannel>().is_err(), "{text}");
         }
     }
 

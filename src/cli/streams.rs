@@ -5,7 +5,7 @@
 //! stderr pipe does not block the run: text that does not fit is dropped.
 
 use std::{
-    io::{self, IsTerminal, Read as _, Write},
+    io::{self, IsTerminal, Read as _, Write as _},
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     time::Duration,
 };
@@ -19,8 +19,8 @@ use rustix::{
 
 use crate::{
     envelope::MAX_BYTES,
-    host::{self, Host, Moment},
-    task::{Failure, Fault, visible_lines},
+    host::{self, Host, Interrupts, Moment},
+    task::{Failure, Fault, visible_json},
 };
 
 /// A pipe that has room takes at least this many bytes without blocking (`PIPE_BUF`).
@@ -32,11 +32,35 @@ const TURN: Timespec = Timespec {
     tv_nsec: 100_000_000,
 };
 
+/// Writes all bytes to stdout, or reports the error on stderr. A reader that has read enough, as `head` does, is no error.
+pub(super) fn print(bytes: &[u8]) -> io::Result<()> {
+    match write(bytes, &AtomicUsize::new(0), &|| false) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.inspect_err(unwritten),
+    }
+}
+
+/// Like [`print()`] for an answer, which somebody must read, and counts the bytes that the reader has taken. `stop`
+/// ends the waiting for a slow reader.
+pub(super) fn print_unless(
+    bytes: &[u8],
+    taken: &AtomicUsize,
+    stop: &dyn Fn() -> bool,
+) -> io::Result<()> {
+    write(bytes, taken, stop).inspect_err(unwritten)
+}
+
+fn unwritten(error: &io::Error) {
+    tracing::error!(%error, "cannot write to stdout: the reader has closed it, or the disk is full");
+}
+
 /// Writes all bytes, and counts those that the reader has taken. While the pipe is full, `stop` ends the waiting.
+/// Control characters that JSON leaves unescaped are escaped here, because the text may quote foreign text.
 /// The standard library ignores the error of a stdout that cannot be written to; this function returns it.
-pub(super) fn write(bytes: &[u8], taken: &AtomicUsize, stop: &dyn Fn() -> bool) -> io::Result<()> {
+fn write(bytes: &[u8], taken: &AtomicUsize, stop: &dyn Fn() -> bool) -> io::Result<()> {
+    let text = std::str::from_utf8(bytes).map(visible_json);
     let out = rustix::stdio::stdout();
-    let mut rest = bytes;
+    let mut rest = text.as_ref().map_or(bytes, |text| text.as_bytes());
     while !rest.is_empty() {
         let mut ready = [PollFd::new(&out, PollFlags::OUT)];
         match poll(&mut ready, Some(&TURN)) {
@@ -79,44 +103,18 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Whether the last write found stderr full.
 static UNREAD: AtomicBool = AtomicBool::new(false);
 
-/// stderr, which never blocks the run.
-#[derive(Debug)]
-pub(super) struct Stderr;
-
-impl Write for Stderr {
-    fn write(&mut self, words: &[u8]) -> io::Result<usize> {
-        if !has_room() {
-            return Ok(words.len());
+/// Prints a text for a person to stderr, with no line of another thread between. It never blocks the run: what does not fit
+/// is dropped. If stderr is gone, nothing can be done.
+pub(super) fn tell(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() && has_room() {
+        match stderr.write(rest.get(..PIECE).unwrap_or(rest)) {
+            Ok(written) => rest = rest.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return,
         }
-        let piece = words.get(..PIECE).unwrap_or(words);
-        io::stderr().write(piece)
     }
-
-    /// Writes all of it, with no line of another thread between.
-    fn write_all(&mut self, mut words: &[u8]) -> io::Result<()> {
-        let _alone = io::stderr().lock();
-        while !words.is_empty() {
-            let written = self.write(words)?;
-            words = words.get(written..).unwrap_or_default();
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Prints why the command line cannot be used. The arguments that it quotes may be foreign text.
-pub(super) fn tell(error: &clap::Error) {
-    // If stderr is gone, nothing can be done.
-    let _ = Stderr.write_all(visible_lines(&error.render().to_string()).as_bytes());
-}
-
-/// Prints a line for a person.
-pub(super) fn say(line: &str) {
-    // If stderr is gone, nothing can be done.
-    let _ = Stderr.write_all(format!("oneact: {}\n", visible_lines(line)).as_bytes());
 }
 
 fn has_room() -> bool {
@@ -142,37 +140,65 @@ const HANGUP: Duration = Duration::from_millis(200);
 /// After this time without a byte, a run that may wait for ever says what it waits for.
 const SILENCE: Duration = Duration::from_secs(2);
 
+/// What came of waiting for stdin.
+pub(super) enum StdinPart {
+    /// That many bytes; 0 at the end.
+    Read(usize),
+    Signal,
+    TimeOver,
+}
+
+/// Waits for stdin and reads a part of it, until a signal comes or the time that is `left` is over.
+pub(super) fn read_part(
+    bytes: &mut Vec<u8>,
+    interrupts: &Interrupts,
+    left: impl Fn() -> Option<Duration>,
+) -> io::Result<StdinPart> {
+    let (stdin, wake) = (rustix::stdio::stdin(), interrupts.wake()?);
+    loop {
+        let mut files = [
+            PollFd::new(&stdin, PollFlags::IN),
+            PollFd::new(wake, PollFlags::IN),
+        ];
+        if !ready(&mut files, &left)? {
+            return Ok(StdinPart::TimeOver);
+        }
+        if interrupts.caught().is_some() {
+            return Ok(StdinPart::Signal);
+        }
+        bytes.reserve(1);
+        match rustix::io::read(stdin, spare_capacity(bytes)) {
+            // A signal came; or the pipe is non-blocking and another reader took the bytes.
+            Err(Errno::INTR | Errno::WOULDBLOCK) => {}
+            // stdin is closed or only open for writing: there is nothing to read.
+            Err(Errno::BADF) => return Ok(StdinPart::Read(0)),
+            read => return Ok(StdinPart::Read(read?)),
+        }
+    }
+}
+
 /// Reads stdin to its end, or until a signal comes, the budget is spent, or there are more than `MAX_BYTES`.
 pub(super) fn read_task(
     host: &Host,
     begun: Moment,
     budget: Option<Duration>,
 ) -> Result<Vec<u8>, Failure> {
-    let wake = host.interrupts().wake().map_err(|error| {
+    let interrupts = host.interrupts();
+    let wake = interrupts.wake().map_err(|error| {
         let message = format!(
             "cannot listen for signals: {error}; is the limit of open files (`ulimit -n`) too low?"
         );
         Failure::new(Fault::InvalidUsage, message)
     })?;
-    let stdin = rustix::stdio::stdin();
-    let is_terminal = stdin.is_terminal();
+    let is_terminal = rustix::stdio::stdin().is_terminal();
     if is_terminal {
         tracing::warn!(
             "reading a task from the terminal; press Ctrl-D to end it (see `oneact --help`)"
         );
     }
     let failed = |error: io::Error| {
-        Failure::new(
-            Fault::InvalidJson,
-            format!("cannot read the task from stdin: {error}"),
-        )
-    };
-    let cancelled = || match host.interrupts().caught() {
-        Some(interrupt) => Err(Failure::new(
-            Fault::Cancelled,
-            format!("cancelled by {} before the task was read", interrupt.name()),
-        )),
-        None => Ok(()),
+        let message = format!("cannot read the task from stdin: {error}");
+        Failure::new(Fault::InvalidJson, message)
     };
     let mut silence = (budget.is_none() && !is_terminal).then_some(SILENCE);
     let mut bytes = Vec::with_capacity(BLOCK);
@@ -181,64 +207,47 @@ pub(super) fn read_task(
             Some(budget) => Some(budget.saturating_sub(begun.passed())),
             None => silence,
         };
-        let mut files = [
-            PollFd::new(&stdin, PollFlags::IN),
-            PollFd::new(wake, PollFlags::IN),
-        ];
-        if !ready(&mut files, left).map_err(failed)? {
-            if silence.take().is_some() {
-                tracing::warn!("waiting for a task on stdin; close stdin after the task");
-                continue;
-            }
-            let message = "the task was not complete within the time of --timeout; close stdin after the task";
-            return Err(Failure {
-                // The caller has to close stdin, so the same call does not help.
-                recoverable: false,
-                ..Failure::new(Fault::ToolTimeout, message)
-            });
-        }
-        cancelled()?;
-        bytes.reserve(1);
-        let read = match rustix::io::read(stdin, spare_capacity(&mut bytes)) {
-            // A signal came; or the pipe is non-blocking and another reader took the bytes.
-            Err(Errno::INTR | Errno::WOULDBLOCK) => continue,
-            // stdin is closed or only open for writing: there is nothing to read.
-            Err(Errno::BADF) => Ok(0),
-            read => read,
-        };
-        if is_terminal && matches!(read, Ok(0) | Err(_)) {
+        let part = read_part(&mut bytes, interrupts, left);
+        if is_terminal && matches!(part, Ok(StdinPart::Read(0)) | Err(_)) {
             // If the terminal has gone away, its signal may follow the end of the input.
             let wake = PollFd::new(wake, PollFlags::IN);
             ready(&mut [wake], || Some(HANGUP)).map_err(failed)?;
-            cancelled()?;
         }
-        let read = read.map_err(|errno| failed(errno.into()))?;
-        if read == 0 || bytes.len() > MAX_BYTES {
+        if let Some(interrupt) = interrupts.caught() {
+            let message = format!("cancelled by {} before the task was read", interrupt.name());
+            return Err(Failure::new(Fault::Cancelled, message));
+        }
+        match part.map_err(failed)? {
+            StdinPart::TimeOver if silence.take().is_some() => {
+                tracing::warn!("waiting for a task on stdin; close stdin after the task");
+            }
+            StdinPart::TimeOver | StdinPart::Signal => {
+                let message = "the task was not complete within the time of --timeout; close stdin after the task";
+                return Err(Failure {
+                    // The caller has to close stdin, so the same call does not help.
+                    recoverable: false,
+                    ..Failure::new(Fault::ToolTimeout, message)
+                });
+            }
             // The JSON reader refuses more than MAX_BYTES.
-            return Ok(bytes);
+            StdinPart::Read(read) if read == 0 || bytes.len() > MAX_BYTES => return Ok(bytes),
+            StdinPart::Read(_) => {}
         }
     }
 }
 
-/// Reads at most one byte more than a task may have. The JSON reader then refuses the task.
-pub(super) fn read_task_file(path: &Utf8Path) -> Result<Vec<u8>, Failure> {
-    read_file("the task", path)
-}
-
-/// The same of another document, which `what` names.
+/// Reads the document that `what` names: at most one byte more than a task may have. The JSON reader then refuses it.
 pub(super) fn read_file(what: &str, path: &Utf8Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let read = host::open_named(path)
         .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes));
-    match read {
-        Ok(_) => Ok(bytes),
-        Err(error) => {
-            let message = format!("cannot read {what} from {path}: {error}");
-            let else_ = match error.kind() {
-                io::ErrorKind::InvalidInput => format!("; give {what} on stdin"),
-                _ => String::new(),
-            };
-            Err(Failure::new(Fault::InvalidUsage, message + &else_))
-        }
-    }
+    read.map_err(|error| {
+        let remedy = match error.kind() {
+            io::ErrorKind::InvalidInput => format!("; give {what} on stdin"),
+            _ => String::new(),
+        };
+        let message = format!("cannot read {what} from {path}: {error}{remedy}");
+        Failure::new(Fault::InvalidUsage, message)
+    })?;
+    Ok(bytes)
 }

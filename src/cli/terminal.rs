@@ -3,15 +3,10 @@
 
 use std::{
     io::{self, IsTerminal, Write},
-    os::fd::AsFd as _,
     sync::OnceLock,
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use rustix::{
-    buffer::spare_capacity,
-    event::{PollFd, PollFlags},
-};
 use unicode_width::UnicodeWidthChar;
 
 use crate::{
@@ -23,36 +18,28 @@ use crate::{
 use super::{
     logs,
     signs::Signs,
-    streams::{Stderr, ready},
+    streams::{StdinPart, read_part, tell},
 };
-
-/// Asks on stderr whether something may be done. If the question cannot be shown, nobody can agree to it. A signal
-/// that is caught before the answer counts as a no.
-pub(super) fn agreed(question: &str, interrupts: &Interrupts) -> bool {
-    io::stderr().write_all(question.as_bytes()).is_ok()
-        && typed(interrupts).is_ok_and(|said| matches!(said.trim_ascii(), b"y" | b"Y" | b"yes"))
-}
 
 /// The most bytes of an answer that are read.
 const ANSWER: usize = 64;
 
-/// What a person has typed. A signal ends the waiting with an error.
-fn typed(interrupts: &Interrupts) -> io::Result<Vec<u8>> {
-    let (stdin, wake) = (rustix::stdio::stdin(), interrupts.wake()?);
-    let mut files = [stdin, wake.as_fd()].map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN));
-    ready(&mut files, || None)?;
-    if interrupts.caught().is_some() {
-        return Err(io::ErrorKind::Interrupted.into());
-    }
+/// Asks on stderr whether something may be done. If the question cannot be shown, nobody can agree to it. A signal
+/// that is caught before the answer counts as a no.
+pub(super) fn agreed(question: &str, interrupts: &Interrupts) -> bool {
     // A terminal returns at most one line.
     let mut said = Vec::with_capacity(ANSWER);
-    rustix::io::read(stdin, spare_capacity(&mut said))?;
-    Ok(said)
+    io::stderr().write_all(question.as_bytes()).is_ok()
+        && matches!(
+            read_part(&mut said, interrupts, || None),
+            Ok(StdinPart::Read(_))
+        )
+        && matches!(said.trim_ascii(), b"y" | b"Y" | b"yes")
 }
 
 /// What is shown of a run while it is performed.
 #[derive(Debug)]
-pub(super) enum Shown {
+pub(super) enum ProgressDisplay {
     /// To a person: the progress that tools report, as a bar, which appears with the first report if stderr is a terminal.
     Bar(OnceLock<ProgressBar>),
     /// To a program (`--progress`).
@@ -62,7 +49,7 @@ pub(super) enum Shown {
 /// The length of the bar. Tools count in units of their own; the bar counts in thousandths.
 const WHOLE: u64 = 1000;
 
-impl Shown {
+impl ProgressDisplay {
     pub(super) const fn bar() -> Self {
         Self::Bar(OnceLock::new())
     }
@@ -122,61 +109,39 @@ fn advance(bar: &OnceLock<ProgressBar>, seen: ToolProgress<'_>) {
     }
 }
 
-/// Shows a preview on a terminal: the diff, in colours, and the hash for `--expect`. The envelope contains both
-/// anyway.
+/// Shows a preview on a terminal: the diff, and the hash for `--expect`. The envelope contains both anyway.
 pub(super) fn show(preview: &Preview, state: State) {
-    let stderr = io::stderr();
-    if !stderr.is_terminal() {
-        return;
+    if io::stderr().is_terminal() {
+        show_diff(preview);
+        tell(&advice(preview, state));
     }
-    let line: fn(&str) -> String = if logs::in_colours(&stderr) {
-        in_colours
-    } else {
-        plain
-    };
-    // If stderr is gone, nothing can be done.
-    let _ = Stderr.write_all(text(preview, state, line).as_bytes());
 }
 
-/// Writes a text to stderr. If stderr is gone, nothing can be done.
-pub(super) fn tell(text: &str) {
-    let _ = Stderr.write_all(text.as_bytes());
-}
-
-/// Shows the diff of a preview on stderr, before a question about it.
+/// Shows the diff of a preview on stderr, in colours if stderr may have them.
 pub(super) fn show_diff(preview: &Preview) {
-    let line: fn(&str) -> String = if logs::in_colours(&io::stderr()) {
+    let line = if logs::in_colours(&io::stderr()) {
         in_colours
     } else {
-        plain
+        |line: &str| visible_lines(line).into_owned()
     };
     let lines = preview.diff.split_terminator('\n');
-    let shown: String = lines
-        .flat_map(|shown| [line(shown), "\n".to_owned()])
-        .collect();
-    tell(&shown);
+    tell(&lines.map(|text| line(text) + "\n").collect::<String>());
 }
 
-fn text(preview: &Preview, state: State, line: impl FnMut(&str) -> String) -> String {
-    let mut lines: Vec<String> = preview.diff.split_terminator('\n').map(line).collect();
-    lines.push(String::new());
-    lines.push(match state {
+/// What follows the diff of a plan that was not performed.
+fn advice(preview: &Preview, state: State) -> String {
+    match state {
         // The reason, which is told as well, says how to approve it.
-        State::Pending => "Nothing was changed yet.\n".to_owned(),
+        State::Pending => "\nNothing was changed yet.\n".to_owned(),
         _ => format!(
-            "Nothing was changed. To make exactly this change, run the plan with: --expect {}\n",
+            "\nNothing was changed. To make exactly this change, run the plan with: --expect {}\n",
             preview.hash
         ),
-    });
-    lines.join("\n")
-}
-
-fn plain(line: &str) -> String {
-    visible_lines(line).into_owned()
+    }
 }
 
 fn in_colours(line: &str) -> String {
-    let line = plain(line);
+    let line = visible_lines(line).into_owned();
     match colour(&line) {
         Some(colour) => logs::in_colour(&line, colour),
         None => line,
@@ -246,13 +211,14 @@ pub(super) fn padded(text: &str, columns: usize) -> String {
 /// Breaks a text into lines of at most that many columns. A longer word is cut, a path after a `/` if possible.
 pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ').flat_map(|word| cut(word, columns)) {
-        match lines.last_mut() {
-            Some(line) if !word.cut && width(line) + 1 + width(word.text) <= columns => {
-                line.push(' ');
-                line.push_str(word.text);
+    for word in text.split(' ') {
+        for (at, piece) in cut(word, columns).into_iter().enumerate() {
+            match lines.last_mut() {
+                Some(line) if at == 0 && width(line) + 1 + width(piece) <= columns => {
+                    line.extend([" ", piece]);
+                }
+                _ => lines.push(piece.to_owned()),
             }
-            _ => lines.push(word.text.to_owned()),
         }
     }
     lines
@@ -277,21 +243,15 @@ pub(super) fn readable(text: &str, columns: usize) -> String {
     lines.collect()
 }
 
-/// A word, or a part of one.
-struct Piece<'a> {
-    text: &'a str,
-    /// Whether the piece continues the word of the piece before it.
-    cut: bool,
-}
-
-fn cut(word: &str, columns: usize) -> Vec<Piece<'_>> {
+/// The parts of a word, each of at most that many columns.
+fn cut(word: &str, columns: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut from, mut used, mut part) = (0, 0, 0);
     for (at, c) in word.char_indices() {
         let wide = c.width().unwrap_or(0);
         if used + wide > columns && used > 0 {
             let to = if part > from { part } else { at };
-            pieces.push((from, to));
+            pieces.push(word.get(from..to).unwrap_or_default());
             from = to;
             used = width(word.get(from..at).unwrap_or_default());
         }
@@ -300,48 +260,35 @@ fn cut(word: &str, columns: usize) -> Vec<Piece<'_>> {
             part = at + 1;
         }
     }
-    pieces.push((from, word.len()));
-    let piece = |(from, to): (usize, usize)| Piece {
-        text: word.get(from..to).unwrap_or_default(),
-        cut: from > 0,
-    };
-    pieces.into_iter().map(piece).collect()
+    pieces.push(word.get(from..).unwrap_or_default());
+    pieces
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn preview() -> Preview {
-        Preview {
-            hash: "sha256:12".to_owned(),
-            diff: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\x1b[2J\n same\n".to_owned(),
-        }
-    }
-
     #[test]
-    fn a_diff_is_coloured_as_git_does_and_names_the_hash_to_run_it_under() {
-        let text = text(&preview(), State::Planned, in_colours);
-        for part in [
-            "\x1b[1m--- a/x\x1b[0m\n",
-            "\x1b[36m@@ -1 +1 @@\x1b[0m\n",
-            "\x1b[31m-old\x1b[0m\n",
-            "\n same\n",
-            "with: --expect sha256:12\n",
+    fn a_diff_is_coloured_as_git_does_and_does_not_steer_the_terminal() {
+        for (line, shown) in [
+            ("--- a/x", "\x1b[1m--- a/x\x1b[0m"),
+            ("@@ -1 +1 @@", "\x1b[36m@@ -1 +1 @@\x1b[0m"),
+            ("-old", "\x1b[31m-old\x1b[0m"),
+            ("+new\x1b[2J", "\x1b[32m+new^[[2J\x1b[0m"),
+            (" same", " same"),
         ] {
-            assert!(text.contains(part), "{text:?}");
+            assert_eq!(in_colours(line), shown);
         }
     }
 
     #[test]
-    fn a_plan_that_waits_is_not_to_be_run_under_its_hash() {
-        assert!(!text(&preview(), State::Pending, plain).contains("--expect"));
-    }
-
-    #[test]
-    fn what_a_file_holds_does_not_steer_the_terminal() {
-        assert!(!text(&preview(), State::Planned, plain).contains('\x1b'));
-        assert!(text(&preview(), State::Planned, in_colours).contains("+new^[[2J"));
+    fn only_a_plan_that_does_not_wait_is_to_be_run_under_its_hash() {
+        let preview = Preview {
+            hash: "sha256:12".to_owned(),
+            diff: String::new(),
+        };
+        assert!(advice(&preview, State::Planned).ends_with("with: --expect sha256:12\n"));
+        assert!(!advice(&preview, State::Pending).contains("--expect"));
     }
 
     #[test]

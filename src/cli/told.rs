@@ -132,3 +132,23 @@ fn done(outcome: &Outcome, operation: &str, took: Duration) -> Option<String> {
         line.into_owned()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_result_is_a_text_as_it_is_or_json() {
+        for (data, shown) in [
+            (json!({"text": "two\nlines\u{1b}[2J"}), "two\nlines^[[2J"),
+            (json!({"result": 5}), "5"),
+            (json!({"n": 5}), "{\n  \"n\": 5\n}"),
+            (json!({"result": null}), "null"),
+            (json!([1]), "[\n  1\n]"),
+        ] {
+            assert_eq!(result(&data), shown, "{data}");
+        }
+    }
+}

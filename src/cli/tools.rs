@@ -9,10 +9,9 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{
-    Stop, printed,
-    printing::{columns, json::line},
+    ended::{Stop, json_line, printed, stop},
+    printing::{columns, counted},
     settings::PlaceArgs,
-    stop,
     terminal::hanging,
 };
 use crate::{
@@ -29,8 +28,8 @@ pub(super) struct ToolsArgs {
     #[arg(value_name = "SERVER")]
     servers: Vec<String>,
     /// The form of the list
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Text)]
-    format: Form,
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = ToolListForm::Text)]
+    format: ToolListForm,
     /// Print whole descriptions, not only their first sentences
     #[arg(long)]
     full: bool,
@@ -39,7 +38,7 @@ pub(super) struct ToolsArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum ToolListForm {
     /// For people
     Text,
     /// The tools of MCP
@@ -50,12 +49,6 @@ enum Form {
     Anthropic,
     /// One JSON document with everything that the servers say
     Json,
-}
-
-/// A server that was asked.
-struct Asked {
-    name: String,
-    listing: Listing,
 }
 
 pub(super) fn run(args: &ToolsArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
@@ -102,16 +95,10 @@ pub(super) fn run(args: &ToolsArgs, interrupts: Interrupts) -> Result<ExitCode, 
                     tracing::error!("{}: {}", server.name, unnamed(*number));
                     code = 1;
                 }
-                asked.push(Asked {
-                    name: server.name.clone(),
-                    listing,
-                });
+                asked.push((server.name.as_str(), listing));
             }
             Err(unlisted) => {
-                let detail = unlisted.detail.iter().map(|line| format!(" | {line}"));
-                let detail: String = detail.collect();
-                let why = format!("{}: {}{detail}", server.name, unlisted.why);
-                tracing::error!("{}", visible(&why));
+                tracing::error!("{}: {}", server.name, visible(&unlisted.why));
                 if let Some(signal) = unlisted.interrupted {
                     return Ok(ExitCode::from(128 + signal.number()));
                 }
@@ -119,128 +106,122 @@ pub(super) fn run(args: &ToolsArgs, interrupts: Interrupts) -> Result<ExitCode, 
             }
         }
     }
-    let entries = Entries { checked: &checked };
+    let catalog = CatalogTools {
+        checked: &checked,
+        asked: &asked,
+    };
     let text = match args.format {
-        Form::Text => {
+        ToolListForm::Text => {
             let whole = args.full || !args.servers.is_empty();
-            let servers = asked.iter().map(|asked| shown(asked, &entries, whole));
+            let servers = asked.iter();
+            let servers = servers.map(|(name, listing)| catalog.shown(name, listing, whole));
             servers.collect::<Vec<_>>().join("\n")
         }
-        Form::Json => document(&asked, &entries),
-        Form::Mcp => offered(&asked, &entries, ToolForm::Mcp),
-        Form::Openai => offered(&asked, &entries, ToolForm::OpenAi),
-        Form::Anthropic => offered(&asked, &entries, ToolForm::Anthropic),
+        ToolListForm::Json => catalog.document(),
+        ToolListForm::Mcp => catalog.offered(ToolForm::Mcp),
+        ToolListForm::Openai => catalog.offered(ToolForm::OpenAi),
+        ToolListForm::Anthropic => catalog.offered(ToolForm::Anthropic),
     };
     Ok(printed(text, code))
 }
 
-/// What the catalog says of tools.
-struct Entries<'c> {
-    checked: &'c Checked,
+/// The tools that were listed, and what the catalog says of them.
+struct CatalogTools<'a> {
+    checked: &'a Checked,
+    asked: &'a [(&'a str, Listing)],
 }
 
-impl Entries<'_> {
+impl CatalogTools<'_> {
     /// The ids of the entries that call the tool.
-    fn of(&self, server: &str, tool: &str) -> Vec<&str> {
+    fn entries(&self, server: &str, tool: &str) -> Vec<&str> {
         let entries = self.checked.capabilities.iter();
         let entries = entries.filter(|entry| entry.server == server && entry.tool == tool);
         entries.map(|entry| entry.id.as_str()).collect()
     }
 
-    /// The name by which a tool can be called: the id of its first entry, or `SERVER.TOOL`.
-    fn name(&self, server: &str, tool: &str) -> String {
-        let ids = self.of(server, tool);
-        ids.first()
-            .map_or_else(|| format!("{server}.{tool}"), |id| (*id).to_owned())
-    }
-}
-
-/// The tools of one server, for people.
-fn shown(Asked { name, listing }: &Asked, entries: &Entries<'_>, whole: bool) -> String {
-    let count = match listing.tools.len() {
-        1 => "1 tool".to_owned(),
-        count => format!("{count} tools"),
-    };
-    let is = listing
-        .server
-        .as_deref()
-        .unwrap_or("without a name of its own");
-    let mut text = format!("{} · {} · {count}\n", visible(name), visible(is));
-    for tool in &listing.tools {
-        let ids = entries.of(name, &tool.name);
-        let names = if ids.is_empty() {
-            vec![format!("{name}.{}", tool.name)]
-        } else {
-            ids.into_iter().map(str::to_owned).collect()
-        };
-        let said = one_line(&tool.description);
-        let first = said.split_inclusive(". ").next().unwrap_or_default();
-        let said = if whole {
-            said.as_str()
-        } else {
-            first.trim_end()
-        };
-        let hints = match tool.said() {
-            none if none.is_empty() => none,
-            hints => format!("hints: {hints}"),
-        };
-        let mut facts = vec![said.to_owned(), hints];
-        facts.extend(names.iter().map(|name| call(name, tool)));
-        let signature = hanging(&signature(tool), columns() - 2, 6);
-        text.extend(["  ", &signature, "\n"]);
-        for fact in facts.iter().filter(|fact| !fact.is_empty()) {
-            text.extend(["      ", &hanging(fact, columns(), 6), "\n"]);
+    /// The names by which a tool can be called: the ids of its entries, or `SERVER.TOOL`.
+    fn names(&self, server: &str, tool: &str) -> Vec<String> {
+        match self.entries(server, tool).as_slice() {
+            [] => vec![format!("{server}.{tool}")],
+            ids => ids.iter().map(|id| (*id).to_owned()).collect(),
         }
     }
-    text
-}
 
-fn document(asked: &[Asked], entries: &Entries<'_>) -> String {
-    let tool = |server: &str, tool: &Tool| {
-        json!({
-            "name": tool.name, "signature": signature(tool), "description": tool.description,
-            "input_schema": tool.schema, "hints": {
-                "read_only": tool.hints.read_only, "destructive": tool.hints.destructive,
-                "idempotent": tool.hints.idempotent, "open_world": tool.hints.open_world,
-            },
-            "entries": entries.of(server, &tool.name), "call": entries.name(server, &tool.name),
-            "pin": tool.pin.to_string(),
-        })
-    };
-    let server = |Asked { name, listing }: &Asked| {
-        let tools: Vec<Value> = listing.tools.iter().map(|each| tool(name, each)).collect();
-        json!({
-            "name": name, "server": listing.server,
-            "ready_after_ms": listing.ready_after.map(|time| time.as_millis()), "tools": tools,
-        })
-    };
-    line(&json!({"servers": asked.iter().map(server).collect::<Vec<_>>()}))
-}
+    fn name(&self, server: &str, tool: &str) -> String {
+        self.names(server, tool).swap_remove(0)
+    }
 
-/// The tools for a model. Names in the form of a model API have no other characters than letters, digits, `_` and `-`.
-fn offered(asked: &[Asked], entries: &Entries<'_>, form: ToolForm) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let any = json!({"type": "object"});
-    let named: Vec<(String, &Tool)> = asked
-        .iter()
-        .flat_map(|asked| asked.listing.tools.iter().map(move |tool| (asked, tool)))
-        .map(|(asked, tool)| {
-            let name = entries.name(&asked.name, &tool.name);
-            let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' });
-            let name = if form == ToolForm::Mcp {
-                name
-            } else {
-                plain.collect()
+    /// The tools of one server, for people.
+    fn shown(&self, name: &str, listing: &Listing, whole: bool) -> String {
+        let count = counted(listing.tools.len() as u64, "tool");
+        let is = listing.server.as_deref();
+        let is = is.unwrap_or("without a name of its own");
+        let mut text = format!("{} · {} · {count}\n", visible(name), visible(is));
+        for tool in &listing.tools {
+            let said = one_line(&tool.description);
+            let first = said.split_inclusive(". ").next().unwrap_or_default();
+            let said = if whole { &said } else { first.trim_end() };
+            let hints = match tool.said() {
+                none if none.is_empty() => none,
+                hints => format!("hints: {hints}"),
+            };
+            let calls = self.names(name, &tool.name);
+            let calls = calls.iter().map(|name| call(name, tool));
+            let facts = [said.to_owned(), hints].into_iter().chain(calls);
+            let signature = hanging(&signature(tool), columns() - 2, 6);
+            text.extend(["  ", &signature, "\n"]);
+            for fact in facts.filter(|fact| !fact.is_empty()) {
+                text.extend(["      ", &hanging(&fact, columns(), 6), "\n"]);
+            }
+        }
+        text
+    }
+
+    fn document(&self) -> String {
+        let tool = |server: &str, tool: &Tool| {
+            json!({
+                "name": tool.name, "signature": signature(tool), "description": tool.description,
+                "input_schema": tool.schema, "hints": {
+                    "read_only": tool.hints.read_only, "destructive": tool.hints.destructive,
+                    "idempotent": tool.hints.idempotent, "open_world": tool.hints.open_world,
+                },
+                "entries": self.entries(server, &tool.name), "call": self.name(server, &tool.name),
+                "pin": tool.pin.to_string(),
+            })
+        };
+        let servers = self.asked.iter().map(|(name, listing)| {
+            let tools: Vec<Value> = listing.tools.iter().map(|each| tool(name, each)).collect();
+            json!({
+                "name": name, "server": listing.server,
+                "ready_after_ms": listing.ready_after.map(|time| time.as_millis()), "tools": tools,
+            })
+        });
+        json_line(&json!({"servers": servers.collect::<Vec<_>>()}))
+    }
+
+    /// The tools for a model. Names in the form of a model API have no other characters than letters, digits, `_` and `-`.
+    fn offered(&self, form: ToolForm) -> String {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let any = json!({"type": "object"});
+        let tools = self.asked.iter();
+        let tools =
+            tools.flat_map(|(name, listing)| listing.tools.iter().map(move |tool| (name, tool)));
+        let named = tools.map(|(server, tool)| {
+            let name = self.name(server, &tool.name);
+            let name = match form {
+                ToolForm::Mcp => name,
+                _ => name.replace(|c| !is_plain(c), "_"),
             };
             (name, tool)
-        })
-        .collect();
-    let offered = named.iter().map(|(name, tool)| Offered {
-        name,
-        title: &tool.name,
-        description: &tool.description,
-        schema: tool.schema.as_ref().unwrap_or(&any),
-        effects: tool.hints,
-    });
-    format!("{}\n", offered_tools(&offered.collect::<Vec<_>>(), form))
+        });
+        let named: Vec<(String, &Tool)> = named.collect();
+        let offered = named.iter().map(|(name, tool)| Offered {
+            name,
+            title: &tool.name,
+            description: &tool.description,
+            schema: tool.schema.as_ref().unwrap_or(&any),
+            effects: tool.hints,
+        });
+        format!("{}\n", offered_tools(&offered.collect::<Vec<_>>(), form))
+    }
 }

@@ -12,9 +12,9 @@ use crate::{
 };
 
 use super::{
-    Stop, printed,
-    printing::{columns, grouped, json::line, words},
-    settings::PlaceArgs,
+    ended::{Stop, json_line, printed},
+    printing::{columns, grouped, words},
+    settings::FormArgs,
     terminal::hanging,
 };
 
@@ -31,43 +31,36 @@ pub(super) struct VerifyArgs {
     /// [default: the public half of `[ledger] sign_key`, if the catalog has one]
     #[arg(long, value_name = "FILE")]
     signers: Option<Utf8PathBuf>,
-    /// Print one JSON document instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    places: PlaceArgs,
+    form: FormArgs,
 }
 
 pub(super) fn run(args: &VerifyArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
-    let (verdict, text) = examine(args, &host).map_err(Stop::refused)?;
-    Ok(printed(text, u8::from(verdict.broken.is_some())))
+    examine(args, &host).map_err(Stop::refused)
 }
 
-fn examine(args: &VerifyArgs, host: &Host) -> Result<(Verdict, String), Stop> {
-    let project = args.places.project()?;
+fn examine(args: &VerifyArgs, host: &Host) -> Result<ExitCode, Stop> {
+    let project = args.form.places.project()?;
     let (anchors, signers) = (args.anchor.as_deref(), args.signers.as_deref());
     let (mut ledger, verdict) = people::verify(anchors, signers, &project, host)?;
-    let text = match (args.anchor_out, &verdict.broken) {
-        (true, None) => {
-            let mut anchors = String::new();
-            for (note, unsigned) in ledger.anchors()? {
-                if let Some(why) = unsigned {
-                    tracing::warn!("the anchor is not signed: {why}");
-                }
-                anchors += &line(&note);
+    let code = u8::from(verdict.broken.is_some());
+    let told = || told(&verdict, host);
+    if !args.anchor_out {
+        return Ok(args.form.printed(&document(&verdict), told, code));
+    }
+    let mut anchors = String::new();
+    if verdict.broken.is_some() {
+        told().lines().for_each(|line| tracing::error!("{line}"));
+    } else {
+        for (note, unsigned) in ledger.anchors()? {
+            if let Some(why) = unsigned {
+                tracing::warn!("the anchor is not signed: {why}");
             }
-            anchors
+            anchors += &json_line(&note);
         }
-        (true, Some(_)) => {
-            let told = told(&verdict, host);
-            told.lines().for_each(|line| tracing::error!("{line}"));
-            String::new()
-        }
-        (false, _) if args.json => line(&document(&verdict)),
-        (false, _) => told(&verdict, host),
-    };
-    Ok((verdict, text))
+    }
+    Ok(printed(anchors, code))
 }
 
 fn told(verdict: &Verdict, host: &Host) -> String {
@@ -75,21 +68,21 @@ fn told(verdict: &Verdict, host: &Host) -> String {
         Some(broken) => broken_lines(broken),
         None => whole_lines(verdict, host),
     };
-    if verdict.unknown > 0 {
-        lines.push(format!(
-            "operations with an unknown outcome, which `oneact resolve` settles: {}",
-            grouped(verdict.unknown)
-        ));
-    }
-    if verdict.outside > 0 {
-        lines.push(format!(
-            "rows recorded before oneact, which no link seals: {}",
-            grouped(verdict.outside)
-        ));
+    for (count, what) in [
+        (
+            verdict.unknown,
+            "operations with an unknown outcome, which `oneact resolve` settles",
+        ),
+        (
+            verdict.outside,
+            "rows recorded before oneact, which no link seals",
+        ),
+    ] {
+        lines.extend((count > 0).then(|| format!("{what}: {}", grouped(count))));
     }
     let columns = columns();
-    let folded: Vec<String> = lines.iter().map(|line| hanging(line, columns, 2)).collect();
-    folded.join("\n") + "\n"
+    let folded = lines.iter().map(|line| hanging(line, columns, 2) + "\n");
+    folded.collect()
 }
 
 fn broken_lines(broken: &Broken) -> Vec<String> {
@@ -123,7 +116,7 @@ fn whole_lines(verdict: &Verdict, host: &Host) -> Vec<String> {
     if let Some(seq) = verdict.anchored {
         lines.push(format!("anchored to {} (the anchor given)", grouped(seq)));
     }
-    match &verdict.head {
+    lines.push(match &verdict.head {
         HeadSays::Signed {
             seq,
             at,
@@ -131,45 +124,44 @@ fn whole_lines(verdict: &Verdict, host: &Host) -> Vec<String> {
         } => {
             let at = at.as_ref().and_then(|at| at.parse().ok());
             let at = at.map(|at| host.local(at).strftime("%Y-%m-%d %H:%M, ").to_string());
-            let at = at.unwrap_or_default();
-            let seq = grouped(*seq);
-            lines.push(format!(
-                "anchored to {seq} (signed head, {at}ssh:{})",
-                words::line(fingerprint)
-            ));
+            let (seq, at) = (grouped(*seq), at.unwrap_or_default());
+            let key = words::line(fingerprint);
+            format!("anchored to {seq} (signed head, {at}ssh:{key})")
         }
-        HeadSays::Unsigned { .. } => lines.push(
-            "the head file agrees, but it is not signed: anyone who can write to the ledger can also write to it"
-                .to_owned(),
-        ),
-        HeadSays::Unchecked { .. } => lines.push(
-            "the head file agrees, but its signature was not checked: name a public key with --signers"
-                .to_owned(),
-        ),
-        HeadSays::Nothing => lines.push("there is no head file".to_owned()),
-        HeadSays::Unreadable => lines.push(
-            "the head file cannot be read, so the newest link that it named is not known. Unless the file is empty, requests with effects are refused until it is removed"
-                .to_owned(),
-        ),
-    }
-    let alone = verdict.alone;
-    if alone == verdict.links {
-        lines.push(
-            "no anchor confirms the ledger: anyone who can write to it could have removed its newest links or rewritten all of it"
-                .to_owned(),
-        );
-    } else if alone == 1 {
-        lines.push(
-            "no anchor confirms one of the links yet: anyone who can write to the ledger could still remove it"
-                .to_owned(),
-        );
-    } else if alone > 1 {
-        lines.push(format!(
-            "no anchor confirms {} of the links yet: anyone who can write to the ledger could still remove them",
-            grouped(alone)
-        ));
-    }
+        said => unsigned(said).to_owned(),
+    });
+    let (which, them) = match verdict.alone {
+        0 => return lines,
+        alone if alone == verdict.links => {
+            lines.push(
+                "no anchor confirms the ledger: anyone who can write to it could have removed its newest links or rewritten all of it"
+                    .to_owned(),
+            );
+            return lines;
+        }
+        1 => ("one".to_owned(), "it"),
+        alone => (grouped(alone), "them"),
+    };
+    lines.push(format!(
+        "no anchor confirms {which} of the links yet: anyone who can write to the ledger could still remove {them}"
+    ));
     lines
+}
+
+/// A head file that does not confirm the ledger.
+const fn unsigned(head: &HeadSays) -> &'static str {
+    match head {
+        HeadSays::Unsigned { .. } => {
+            "the head file agrees, but it is not signed: anyone who can write to the ledger can also write to it"
+        }
+        HeadSays::Unchecked { .. } => {
+            "the head file agrees, but its signature was not checked: name a public key with --signers"
+        }
+        HeadSays::Nothing | HeadSays::Signed { .. } => "there is no head file",
+        HeadSays::Unreadable => {
+            "the head file cannot be read, so the newest link that it named is not known. Unless the file is empty, requests with effects are refused until it is removed"
+        }
+    }
 }
 
 fn document(verdict: &Verdict) -> Value {
@@ -192,21 +184,7 @@ fn document(verdict: &Verdict) -> Value {
         "at_work": verdict.at_work,
         "unknown": verdict.unknown,
         "broken": broken,
-        "anchored": {"to": verdict.vouched(), "by_anchor": verdict.anchored, "head": head(&verdict.head)},
+        "anchored": {"to": verdict.vouched(), "by_anchor": verdict.anchored, "head": verdict.head},
         "not_anchored": verdict.alone,
     })
-}
-
-fn head(head: &HeadSays) -> Value {
-    match head {
-        HeadSays::Nothing => json!({"state": "missing"}),
-        HeadSays::Unreadable => json!({"state": "unreadable"}),
-        HeadSays::Unsigned { seq } => json!({"state": "unsigned", "seq": seq}),
-        HeadSays::Unchecked { seq } => json!({"state": "not_checked", "seq": seq}),
-        HeadSays::Signed {
-            seq,
-            at,
-            fingerprint,
-        } => json!({"state": "signed", "seq": seq, "at": at, "fingerprint": fingerprint}),
-    }
 }

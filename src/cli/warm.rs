@@ -12,16 +12,21 @@ use crate::{
     task::visible,
 };
 
-use super::{Stop, help, printed, printing::json, settings::PlaceArgs, stop};
+use super::{
+    ended::{Stop, printed, stop},
+    help,
+    printing::counted,
+    settings::{FormArgs, PlaceArgs},
+};
 
 #[derive(Debug, Args)]
 pub(super) struct WarmArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: WarmVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum WarmVerb {
     /// List the servers that are kept for the next runs
     #[command(after_help = help::of("warm list"))]
     List(ListArgs),
@@ -32,11 +37,8 @@ enum Verb {
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Print one JSON document instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    places: PlaceArgs,
+    form: FormArgs,
 }
 
 #[derive(Debug, Args)]
@@ -49,8 +51,8 @@ struct StopArgs {
 
 pub(super) fn run(args: &WarmArgs) -> Result<ExitCode, Stop> {
     match &args.verb {
-        Verb::List(args) => list(args),
-        Verb::Stop(args) => end(args),
+        WarmVerb::List(args) => list(args),
+        WarmVerb::Stop(args) => end(args),
     }
 }
 
@@ -64,17 +66,15 @@ pub(super) fn hold_server(interrupts: Interrupts) -> ExitCode {
 }
 
 fn list(args: &ListArgs) -> Result<ExitCode, Stop> {
-    let project = args.places.project()?;
+    let project = args.form.places.project()?;
     let servers = warm_servers(&project.state_dir).map_err(stop(1))?;
-    let text = if args.json {
-        let servers: Vec<Value> = servers.iter().map(document).collect();
-        json::line(&json!({"servers": servers}))
-    } else if servers.is_empty() {
-        "No server is kept. A server is kept if its entry says `keep_alive = \"10m\"`.\n".to_owned()
-    } else {
-        servers.iter().map(|server| line(server) + "\n").collect()
+    let documents: Vec<Value> = servers.iter().map(document).collect();
+    let text = || match servers.as_slice() {
+        [] => "No server is kept. A server is kept if its entry says `keep_alive = \"10m\"`.\n"
+            .to_owned(),
+        servers => servers.iter().map(|server| line(server) + "\n").collect(),
     };
-    Ok(printed(text, 0))
+    Ok(args.form.printed(&json!({"servers": documents}), text, 0))
 }
 
 fn end(args: &StopArgs) -> Result<ExitCode, Stop> {
@@ -89,13 +89,12 @@ fn end(args: &StopArgs) -> Result<ExitCode, Stop> {
 }
 
 fn stopped(told: &Stopping) -> String {
-    match told {
-        Stopping::Ended(about) => format!("{} has ended.\n", visible(&about.name)),
-        Stopping::Ending(about) => format!("{} is told to end.\n", visible(&about.name)),
-        Stopping::AfterItsCall(about) => {
-            format!("{} ends after its call.\n", visible(&about.name))
-        }
-    }
+    let (about, what) = match told {
+        Stopping::Ended(about) => (about, "has ended"),
+        Stopping::Ending(about) => (about, "is told to end"),
+        Stopping::AfterItsCall(about) => (about, "ends after its call"),
+    };
+    format!("{} {what}.\n", visible(&about.name))
 }
 
 /// `everything  pid 4711 · 12 runs · for 3m 20s · idle for 12s of 10m`
@@ -108,15 +107,13 @@ fn line(about: &About) -> String {
         "{}  pid {} · {} · for {} · {now} · {}",
         visible(&about.name),
         about.pid,
-        match about.uses {
-            1 => "1 run".to_owned(),
-            uses => format!("{uses} runs"),
-        },
+        counted(about.uses, "run"),
         words(about.age),
         visible(about.root.as_str()),
     )
 }
 
+/// `12s`, `3m 20s`, `1h 5m`
 fn words(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {

@@ -32,9 +32,8 @@ pub(crate) struct Listing {
 /// Why a server could not be asked.
 #[derive(Debug)]
 pub(crate) struct Unlisted {
+    /// With the last lines of its stderr.
     pub(crate) why: String,
-    /// The last lines of its stderr.
-    pub(crate) detail: Vec<String>,
     pub(crate) interrupted: Option<Interrupt>,
 }
 
@@ -53,9 +52,8 @@ pub(crate) fn list_tools(
     root: &Utf8Path,
     host: &Host,
 ) -> Result<Listing, Unlisted> {
-    let unlisted = |why: String, detail| Unlisted {
+    let unlisted = |why: String| Unlisted {
         why,
-        detail,
         interrupted: host.interrupts().caught(),
     };
     let unset = server
@@ -63,17 +61,17 @@ pub(crate) fn list_tools(
         .find(|name| host::variable(name).is_none());
     if let Some(name) = unset {
         let why = format!("it needs the variable {name}, which is not set; export {name}");
-        return Err(unlisted(why, Vec::new()));
+        return Err(unlisted(why));
     }
     let no_scratch = |error| {
         let why = format!("no temporary directory can be made for it: {error}");
-        unlisted(why, Vec::new())
+        unlisted(why)
     };
     let dir = TempDir::with_prefix("oneact-").map_err(no_scratch)?;
     let scratch = Utf8Path::from_path(dir.path());
     let scratch = scratch.ok_or_else(|| no_scratch(io::Error::other("its path is not UTF-8")))?;
     let spec = executor::launch(server, root, scratch, &[]);
-    let mut spec = spec.map_err(|failure| unlisted(failure.message, Vec::new()))?;
+    let mut spec = spec.map_err(|failure| unlisted(failure.message))?;
     spec.secrets = Secrets::all([spec.secrets, Secrets::new(secrets)]);
     let secrets = spec.secrets.clone();
     let shown = |text: &str| secrets.shown(&redact_presigned(text));
@@ -81,14 +79,14 @@ pub(crate) fn list_tools(
         if !program.cwd.is_dir() {
             let cwd = shown(program.cwd.as_str());
             let why = format!("its working directory {cwd} does not exist");
-            return Err(unlisted(why, Vec::new()));
+            return Err(unlisted(why));
         }
         let about = Subject::named(About::Server, &server.name);
         let at = format!("[server.{}]", server.name);
         if let Err(finding) = find_program(program, &about, &at) {
             let what = finding.without(&secrets).what;
             let why = format!("{what}; install it, or correct the command");
-            return Err(unlisted(why, Vec::new()));
+            return Err(unlisted(why));
         }
     }
     let seen = inspect(&spec, host);
@@ -101,8 +99,9 @@ pub(crate) fn list_tools(
         };
         let detail = last(&seen.report.stderr_tail);
         let detail = detail.iter().map(|line| shown(line));
-        let detail = detail.filter(|line| !why.contains(line.trim())).collect();
-        unlisted(why, detail)
+        let detail = detail.filter(|line| !why.contains(line.trim()));
+        let detail = detail.map(|line| format!(" | {line}"));
+        unlisted([why.clone()].into_iter().chain(detail).collect())
     })?;
     let tool = |tool: ToolListing| {
         let mut schema = tool

@@ -10,6 +10,8 @@ mod walk;
 
 use std::ops::ControlFlow;
 
+use serde::Serialize;
+
 use super::{
     anchor::{Note, Written},
     signature::{PublicKey, SignatureError},
@@ -51,9 +53,12 @@ impl Verdict {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What the head file says about the ledger.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
 pub(crate) enum HeadSays {
     #[default]
+    #[serde(rename = "missing")]
     Nothing,
     Unreadable,
     /// It names that link, without a signature. Whoever can write the ledger can write the file as well.
@@ -61,6 +66,7 @@ pub(crate) enum HeadSays {
         seq: Seq,
     },
     /// It is signed, but without a public key the signature cannot be checked.
+    #[serde(rename = "not_checked")]
     Unchecked {
         seq: Seq,
     },

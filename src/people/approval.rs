@@ -3,24 +3,47 @@
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize as _;
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::{CommandError, Reading};
+use super::{naming::CommandError, reading::Reading};
 use crate::{
-    approval::{
-        Approval, Approved, Joined, KEPT, Kept, VoteError, about, root_of, row_of, signers,
-    },
+    approval::{Approval, Approved, Joined, Kept, VoteError, about, root_of, row_of, signers},
     catalog::{Catalog, CatalogError, approval_rule, approval_settings},
     evidence::Signer,
     host::{self, Host},
     ledger::{Row, StoreError, read},
     record::Project,
-    task::{ApprovalRule, Failure, Fault, Policy, Risk},
+    task::{ApprovalRule, Failure, Fault, Policy, Risk, Unseen},
 };
 
+/// What the sealed row of a request says about its approval.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct AboutRequest {
+    pub(crate) risk: String,
+    /// The root in which it is performed.
+    pub(crate) root: String,
+    pub(crate) why: Vec<String>,
+    /// The parameters that are shown first.
+    pub(super) show: Vec<String>,
+    pub(crate) quorum: u64,
+    pub(crate) diff: Option<String>,
+    /// The answers to the tool's questions.
+    pub(crate) input_responses: Option<Value>,
+    /// The parameters in which characters are hidden, those at `secret` pointers not among them.
+    pub(crate) hidden: Vec<Unseen>,
+    pub(super) kept: Option<Kept>,
+}
+
+impl AboutRequest {
+    pub(super) fn of(row: Option<&Row>) -> Option<Self> {
+        Self::deserialize(about(row)?).ok()
+    }
+}
+
 /// Who may decide about a request for these entries, by the catalog as it is now, and whose signatures count.
-pub(crate) fn approvers(project: &Project, action: &str) -> Result<(Policy, Vec<Signer>), Failure> {
+pub(super) fn approvers(project: &Project, action: &str) -> Result<(Policy, Vec<Signer>), Failure> {
     let (rules, signers) = match Catalog::load(&project.catalog) {
         Err(CatalogError::Missing { .. }) => (vec![ApprovalRule::default()], Vec::new()),
         catalog => {
@@ -35,7 +58,7 @@ pub(crate) fn approvers(project: &Project, action: &str) -> Result<(Policy, Vec<
 }
 
 /// Whose signatures count, by the catalog as it is now; nobody's if it cannot be read.
-pub(crate) fn allowed_signers(project: &Project) -> Vec<Signer> {
+pub(super) fn allowed_signers(project: &Project) -> Vec<Signer> {
     let catalog = Catalog::load(&project.catalog).ok();
     let settings = catalog.and_then(|catalog| approval_settings(&catalog.tables().ok()?).ok());
     settings.map_or_else(Vec::new, |settings| signers(&settings, &project.root))
@@ -63,11 +86,13 @@ pub(crate) fn approved(
     })?;
     let (id, asked) = (&case.id, &case.asked);
     let mismatch = |why: String| Failure::new(Fault::ApprovalMismatch, why);
-    let about = about(row.as_ref()).unwrap_or_default();
+    let about = AboutRequest::of(row.as_ref()).unwrap_or_default();
     let root = &project.root;
     if asked.root != Some(root_of(&project.state_dir, root)) {
-        let other = about.get("root").and_then(Value::as_str);
-        let other = other.unwrap_or("that is not known");
+        let other = match about.root.as_str() {
+            "" => "that is not known",
+            root => root,
+        };
         return Err(mismatch(format!(
             "{id} was requested in the root {other}, but this is the root {root}; perform it there: \
              `oneact run --approved {id} --root {other}`"
@@ -81,12 +106,12 @@ pub(crate) fn approved(
         )));
     }
     case.decidable(host.timestamp())?;
-    let lack = match about.get(KEPT).map(Kept::deserialize) {
-        Some(Ok(Kept::Task {
+    let lack = match about.kept {
+        Some(Kept::Task {
             text,
             context,
             profile,
-        })) => {
+        }) => {
             let approved = Approved {
                 joined: Joined::of(&case),
                 is_whole: asked.whole.is_none(),
@@ -95,8 +120,8 @@ pub(crate) fn approved(
             };
             return Ok((approved, text.into_bytes()));
         }
-        Some(Ok(Kept::Without(lack))) => lack.why(),
-        Some(Err(_)) | None => "its row was changed or pruned",
+        Some(Kept::Without(lack)) => lack.why(),
+        None => "its row was changed or pruned",
     };
     Err(mismatch(format!(
         "{id} cannot be performed from the ledger, because {lack}. Send the task again: its next run uses the approval"

@@ -22,13 +22,13 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Exhibit {
     pub(crate) still: Still,
-    pub(crate) shown: Shown,
+    pub(crate) shown: ExhibitContent,
     /// Where a browser of this machine finds it: a percent-encoded `file://` or `http(s)://` URL.
     pub(crate) link: Option<String>,
 }
 
 #[derive(Debug)]
-pub(crate) enum Shown {
+pub(crate) enum ExhibitContent {
     /// Audio, an image or a video, with its media type by the first bytes: `audio/x-wav`.
     Media {
         media_type: &'static str,
@@ -44,7 +44,7 @@ pub(crate) enum Shown {
 
 /// The limits for embedded bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct ExhibitLimits {
     /// Bytes of one exhibit of media.
     pub(crate) each: u64,
     pub(crate) left: u64,
@@ -66,10 +66,15 @@ const NOT_IN_URL: &AsciiSet = &CONTROLS
     .add(b'\\');
 
 /// Prepares an output. A relative path starts at `root`. It is read while `go_on` says yes.
-pub(crate) fn exhibit(made: &Made, root: &Utf8Path, room: &mut Room, go_on: GoOn<'_>) -> Exhibit {
+pub(crate) fn exhibit(
+    made: &Made,
+    root: &Utf8Path,
+    room: &mut ExhibitLimits,
+    go_on: GoOn<'_>,
+) -> Exhibit {
     let nothing = |link| Exhibit {
         still: Still::Unknown,
-        shown: Shown::Nothing,
+        shown: ExhibitContent::Nothing,
         link,
     };
     let Ok(uri) = Uri::parse(&made.storage_uri) else {
@@ -89,11 +94,13 @@ pub(crate) fn exhibit(made: &Made, root: &Utf8Path, room: &mut Room, go_on: GoOn
     };
     let link = utf8_percent_encode(path.as_str(), NOT_IN_URL);
     let shown = match &made.print.sight {
-        Sight::Content(content) if content.bytes > room.each => Shown::TooLarge,
+        Sight::Content(content) if content.bytes > room.each => ExhibitContent::TooLarge,
         // Another writer of a shared ledger can name any file of this user, with its size and its times. The hash of
         // the content shows that the writer knew the content.
         Sight::Content(content) if print::has_content(&file, content, go_on) => shown(file, room),
-        Sight::Content(_) | Sight::Object(_) | Sight::Absent | Sight::Unknown => Shown::Nothing,
+        Sight::Content(_) | Sight::Object(_) | Sight::Absent | Sight::Unknown => {
+            ExhibitContent::Nothing
+        }
     };
     Exhibit {
         still,
@@ -102,26 +109,26 @@ pub(crate) fn exhibit(made: &Made, root: &Utf8Path, room: &mut Room, go_on: GoOn
     }
 }
 
-fn shown(mut file: File, room: &mut Room) -> Shown {
+fn shown(mut file: File, room: &mut ExhibitLimits) -> ExhibitContent {
     let length = file.metadata().map_or(0, |metadata| metadata.len());
     let mut bytes = Vec::new();
     // The file was read before, to compare its content.
     let rewound = file.rewind();
     let begun = rewound.and_then(|()| (&mut file).take(WORDS as u64).read_to_end(&mut bytes));
     if begun.is_err() {
-        return Shown::Nothing;
+        return ExhibitContent::Nothing;
     }
     let Some(media_type) = media_type(&bytes) else {
         return words(&bytes);
     };
     if length > room.each || length > room.left {
-        return Shown::TooLarge;
+        return ExhibitContent::TooLarge;
     }
     if file.take(room.each).read_to_end(&mut bytes).is_err() {
-        return Shown::Nothing;
+        return ExhibitContent::Nothing;
     }
     room.left = room.left.saturating_sub(bytes.len() as u64);
-    Shown::Media { media_type, bytes }
+    ExhibitContent::Media { media_type, bytes }
 }
 
 /// The media type, if browsers show it and it cannot contain a script.
@@ -133,15 +140,15 @@ fn media_type(begin: &[u8]) -> Option<&'static str> {
 }
 
 /// A text from UTF-8 bytes, whose last character may be incomplete.
-fn words(bytes: &[u8]) -> Shown {
+fn words(bytes: &[u8]) -> ExhibitContent {
     let text = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     let cut = bytes.len() == WORDS;
     let rest = bytes.len() - text.len();
     let plain = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
     if text.is_empty() || rest > 3 || (rest > 0 && !cut) || !text.chars().all(plain) {
-        return Shown::Nothing;
+        return ExhibitContent::Nothing;
     }
-    Shown::Words(format!("{text}{}", if cut { "\n…" } else { "" }))
+    ExhibitContent::Words(format!("{text}{}", if cut { "\n…" } else { "" }))
 }
 
 #[cfg(test)]
@@ -151,7 +158,7 @@ mod tests {
     use super::*;
     use crate::task::{Content, Print, Sight};
 
-    const ROOM: Room = Room {
+    const ROOM: ExhibitLimits = ExhibitLimits {
         each: 100_000,
         left: 100_000,
     };
@@ -159,7 +166,7 @@ mod tests {
     /// One pixel (<https://www.w3.org/TR/png/>); all that counts is the signature.
     const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
-    fn shown_as(name: &str, bytes: &[u8], mut room: Room) -> Exhibit {
+    fn shown_as(name: &str, bytes: &[u8], mut room: ExhibitLimits) -> Exhibit {
         let dir = tempfile::tempdir().unwrap();
         let root = Utf8PathBuf::try_from(dir.path().to_owned()).unwrap();
         std::fs::write(root.join(name), bytes).unwrap();
@@ -190,7 +197,10 @@ mod tests {
             let mut made = made("key");
             made.print.sight = sight;
             let exhibit = exhibit(&made, root, &mut { ROOM }, &|| true);
-            assert!(matches!(exhibit.shown, Shown::Nothing), "{exhibit:?}");
+            assert!(
+                matches!(exhibit.shown, ExhibitContent::Nothing),
+                "{exhibit:?}"
+            );
         }
     }
 
@@ -212,7 +222,10 @@ mod tests {
             asked.get() < 10
         };
         let exhibit = exhibit(&made, root, &mut { ROOM }, &go_on);
-        assert!(matches!(exhibit.shown, Shown::Nothing), "{exhibit:?}");
+        assert!(
+            matches!(exhibit.shown, ExhibitContent::Nothing),
+            "{exhibit:?}"
+        );
         assert_eq!(asked.get(), 10);
     }
 
@@ -234,20 +247,20 @@ mod tests {
     fn a_picture_is_known_by_its_bytes_and_shown() {
         let exhibit = shown_as("a.txt", PNG, ROOM);
         assert!(
-            matches!(&exhibit.shown, Shown::Media { media_type: "image/png", bytes } if bytes == PNG)
+            matches!(&exhibit.shown, ExhibitContent::Media { media_type: "image/png", bytes } if bytes == PNG)
         );
     }
 
     #[test]
     fn what_is_too_large_is_linked_to() {
-        let room = Room { each: 4, ..ROOM };
+        let room = ExhibitLimits { each: 4, ..ROOM };
         let exhibit = shown_as("a b#1.png", PNG, room);
-        assert!(matches!(exhibit.shown, Shown::TooLarge));
+        assert!(matches!(exhibit.shown, ExhibitContent::TooLarge));
         assert!(exhibit.link.unwrap().ends_with("/a%20b%231.png"));
-        let room = Room { left: 4, ..ROOM };
+        let room = ExhibitLimits { left: 4, ..ROOM };
         assert!(matches!(
             shown_as("a.png", PNG, room).shown,
-            Shown::TooLarge
+            ExhibitContent::TooLarge
         ));
     }
 
@@ -255,15 +268,15 @@ mod tests {
     fn a_text_is_shown_by_its_beginning_and_other_bytes_not_at_all() {
         let long = "ä".repeat(WORDS);
         assert!(
-            matches!(shown_as("a", long.as_bytes(), ROOM).shown, Shown::Words(text) if text.ends_with("ä\n…"))
+            matches!(shown_as("a", long.as_bytes(), ROOM).shown, ExhibitContent::Words(text) if text.ends_with("ä\n…"))
         );
         assert!(matches!(
             shown_as("a", b"\x00\x01\x02", ROOM).shown,
-            Shown::Nothing
+            ExhibitContent::Nothing
         ));
         assert!(matches!(
             shown_as("a", b"abc\xff", ROOM).shown,
-            Shown::Nothing
+            ExhibitContent::Nothing
         ));
     }
 

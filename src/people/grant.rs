@@ -2,7 +2,12 @@
 
 use serde_json::Value;
 
-use super::{CommandError, Name, OpenError, Reading, decide::about, naming::find};
+use super::{
+    decide::about,
+    naming::{CommandError, Name, find},
+    opening::OpenError,
+    reading::Reading,
+};
 use crate::{
     approval::{GrantState, answer},
     catalog::{Performed, Said, Trace},

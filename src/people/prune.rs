@@ -23,7 +23,7 @@ const ROWS: usize = 32;
 const IDS: usize = 90;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum PruneWish {
     Prune,
     /// `--dry-run`
     DryRun,
@@ -43,7 +43,7 @@ pub(crate) struct Pruned {
 
 impl Ledger<'_> {
     /// Removes requests and responses of rows that are older than `older`.
-    pub(crate) fn prune(&mut self, older: Duration, wish: Wish) -> Result<Pruned, StoreError> {
+    pub(crate) fn prune(&mut self, older: Duration, wish: PruneWish) -> Result<Pruned, StoreError> {
         let now = self.host.timestamp();
         let claims = read(&mut *self.store, |tx| tx.open_claims(None))?;
         let open = claims.into_iter().map(|claim| claim.operation_id);
@@ -54,32 +54,21 @@ impl Ledger<'_> {
         loop {
             let rows = read(&mut *self.store, |tx| aged(tx, from, now))?;
             let last = rows.last().and_then(|old| old.row.seq);
-            for Old {
-                row,
-                age,
-                awaits_review,
-            } in rows
-            {
-                if bytes(&row) == 0 {
-                    continue;
+            for old in rows.into_iter().filter(|old| bytes(&old.row) > 0) {
+                let is_open = old.awaits_review || open.contains(&old.row.operation_id);
+                match old.age {
+                    None => pruned.changed += 1,
+                    Some(age) if age < older => {}
+                    Some(age) if is_open || age < YOUNGEST => pruned.kept += 1,
+                    Some(_) => {
+                        pruned.rows += 1;
+                        pruned.bytes += bytes(&old.row);
+                        batch.push(old.row.id);
+                    }
                 }
-                let Some(age) = age else {
-                    pruned.changed += 1;
-                    continue;
-                };
-                if age < older {
-                    continue;
-                }
-                if open.contains(&row.operation_id) || awaits_review || age < YOUNGEST {
-                    pruned.kept += 1;
-                    continue;
-                }
-                pruned.rows += 1;
-                pruned.bytes += bytes(&row);
-                batch.push(row.id);
             }
             if batch.len() >= IDS || last.is_none() {
-                for ids in batch.chunks(IDS).filter(|_| wish == Wish::Prune) {
+                for ids in batch.chunks(IDS).filter(|_| wish == PruneWish::Prune) {
                     pruned.links.push(self.remove(ids)?);
                 }
                 batch.clear();
@@ -122,7 +111,8 @@ fn bytes(row: &Row) -> u64 {
     u64::try_from(length(&row.request) + length(&row.response)).unwrap_or(u64::MAX)
 }
 
-struct Old {
+/// A row that may be old enough.
+struct OldRow {
     row: Row,
     /// None for a row that differs from its link.
     age: Option<Duration>,
@@ -132,20 +122,19 @@ struct Old {
 
 /// The rows of that link and of later ones. The time in a row is not used, because only the time in its link is covered
 /// by a hash.
-fn aged(tx: &mut Tx<'_>, from: Seq, now: Timestamp) -> Result<Vec<Old>, StoreError> {
-    let mut all = Vec::new();
-    for row in tx.rows(&Which::since(from), ROWS)? {
+fn aged(tx: &mut Tx<'_>, from: Seq, now: Timestamp) -> Result<Vec<OldRow>, StoreError> {
+    let rows = tx.rows(&Which::since(from), ROWS)?.into_iter();
+    let old = rows.map(|row| {
         let link = sealing(tx, &row)?;
         let at = link.map(|link| link.at.parse::<Timestamp>().unwrap_or(now));
-        let age = at.map(|at| Duration::try_from(now.duration_since(at)).unwrap_or_default());
         let undecided = row.reused_from.is_none() && row.revoked_by.is_none();
-        let awaits_review =
-            undecided && review::terms(&row, None).is_some() && review::last(tx, &row)?.is_none();
-        all.push(Old {
+        Ok(OldRow {
+            age: at.map(|at| Duration::try_from(now.duration_since(at)).unwrap_or_default()),
+            awaits_review: undecided
+                && review::terms(&row, None).is_some()
+                && review::last(tx, &row)?.is_none(),
             row,
-            age,
-            awaits_review,
-        });
-    }
-    Ok(all)
+        })
+    });
+    old.collect()
 }

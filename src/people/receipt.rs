@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{CommandError, Reading};
+use super::{naming::CommandError, reading::Reading};
 use crate::{
     evidence::{
         anchor::Note,

@@ -60,59 +60,54 @@ pub(crate) fn repeat(
     host: &Host,
     run: impl FnOnce(Vec<u8>) -> Ran,
 ) -> Repeated {
-    let again = match again(row, project, host) {
-        Ok(again) => again,
-        Err(why) => return Repeated::Refused(why),
-    };
-    tracing::info!(
-        "The step is performed again in the session {}.",
-        again.session_id
-    );
-    let Ran { operation, outcome } = run(again.task.to_string().into_bytes());
+    repeated(row, project, host, run).unwrap_or_else(Repeated::Refused)
+}
+
+fn repeated(
+    row: &Row,
+    project: &Project,
+    host: &Host,
+    run: impl FnOnce(Vec<u8>) -> Ran,
+) -> Result<Repeated, String> {
+    let operation = OperationId::new(host.timestamp(), host.random_bytes());
+    let session_id = format!("{SCRATCH}{}", operation.as_str().trim_start_matches("op_"));
+    let (task, effects) = again(row, &session_id, project)?;
+    tracing::info!("The step is performed again in the session {session_id}.");
+    let Ran { operation, outcome } = run(task.to_string().into_bytes());
     if outcome.state == State::Cancelled {
         let interrupt = host.interrupts().caught();
-        return Repeated::Cancelled(interrupt.unwrap_or(Interrupt::TERMINATE));
-    }
-    let nothing_ran = |failure: &&Failure| {
-        outcome.state == State::Rejected
-            || matches!(
-                failure.fault,
-                Fault::LedgerUnavailable | Fault::RequestInFlight
-            )
-    };
-    if let Some(failure) = outcome.failure.as_ref().filter(nothing_ran) {
-        return Repeated::Refused(format!(
-            "the step cannot be performed again: {}",
-            failure.message
+        return Ok(Repeated::Cancelled(
+            interrupt.unwrap_or(Interrupt::TERMINATE),
         ));
     }
-    let names = Names {
-        new: [&again.session_id, operation.as_str()],
-        old: [&row.session_id, &row.operation_id],
-    };
+    if let Some(Failure { fault, message, .. }) = &outcome.failure
+        && (outcome.state == State::Rejected
+            || matches!(fault, Fault::LedgerUnavailable | Fault::RequestInFlight))
+    {
+        return Err(format!("the step cannot be performed again: {message}"));
+    }
+    let ids = [
+        (session_id.as_str(), row.session_id.as_str()),
+        (operation.as_str(), &row.operation_id),
+    ];
     let mut found = Comparison {
-        effects: again.effects,
-        session_id: again.session_id.clone(),
+        effects,
+        session_id: session_id.clone(),
         same: Vec::new(),
         differs: Vec::new(),
     };
     let go_on = || host.interrupts().caught().is_none();
-    found.compare(row, &outcome, &names, (&project.root, &go_on));
-    match host.interrupts().caught() {
+    found.compare(row, &outcome, &ids, (&project.root, &go_on));
+    Ok(match host.interrupts().caught() {
         // A file may not have been read to its end.
         Some(interrupt) => Repeated::Cancelled(interrupt),
         None => Repeated::Compared(found),
-    }
+    })
 }
 
-struct Replay {
-    task: Value,
-    session_id: String,
-    effects: Effects,
-}
-
-/// The task of a row in a new session, or why the step must not or cannot be performed again.
-fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
+/// The task of a row in that session with what performing it twice means, or why the step must not or cannot be performed
+/// again.
+fn again(row: &Row, session_id: &str, project: &Project) -> Result<(Value, Effects), String> {
     let action = row.action_type.as_deref().unwrap_or_default();
     if row.state.is_none() {
         return Err(
@@ -135,6 +130,41 @@ fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
         ROLLBACK => Vec::new(),
         ids => natures(ids, project).map_err(|failure| failure.message)?,
     };
+    let effects = repeatable(action, &each)?;
+    let said = Value::Object(parameters(request.get("args"), &each)?);
+    let context = request.get("context").unwrap_or(&Value::Null);
+    if holds_cut(&said) || holds_cut(context) {
+        let what = "a secret, a signed link, answers to a tool's questions or a long value, which the ledger does not keep";
+        return Err(format!("the request contained {what}"));
+    }
+    let inputs = context.get("inputs").and_then(Value::as_array);
+    let inputs: Vec<Value> = inputs.into_iter().flatten().map(input).collect();
+    let outputs = context.get("outputs").filter(|outputs| outputs.is_array());
+    let outputs = outputs.cloned().unwrap_or_else(|| json!([]));
+    let task_id = row.task_id.as_deref().unwrap_or("replay");
+    // Only an `MCPRequest` has a context of its own.
+    if let Some(own) = context.get("request_context") {
+        let task = json!({
+            "actionId": action, "args": said, "context": own, "taskId": task_id, "attempt": 1,
+            "input_refs_resolved": inputs, "output_refs_expected": outputs, "sessionId": session_id,
+        });
+        return Ok((task, effects));
+    }
+    let ids: Vec<&str> = action.split('+').collect();
+    let mut dispatch = json!({
+        "task_id": task_id, "capability_ids": ids, "attempt": 1, "parameters": said,
+        "input_refs_resolved": inputs, "output_refs_expected": outputs,
+    });
+    let words = context.get("action").filter(|words| words.is_string());
+    if let Some(dispatch) = dispatch.as_object_mut() {
+        dispatch.extend(words.map(|words| ("action".to_owned(), words.clone())));
+    }
+    let task = json!({"dispatch": dispatch, "metadata": {"session_id": session_id}});
+    Ok((task, effects))
+}
+
+/// What performing a step of these capabilities twice means, or why that must not be done.
+fn repeatable(action: &str, each: &[(String, Nature)]) -> Result<Effects, String> {
     if each.iter().any(|(_, nature)| nature.blocks == Blocks::Yes) {
         return Err(format!(
             "the result of {action} would be withheld until its own review, so it cannot be compared"
@@ -145,51 +175,13 @@ fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
             "{action} waits for an approval of each call, and replay asks nobody for one"
         ));
     }
-    let known = each.iter();
-    let effects = worst(known.map(|(_, nature)| nature.effects));
+    let effects = worst(each.iter().map(|(_, nature)| nature.effects));
     if each.is_empty() || effects == Effects::Once {
         return Err(format!(
             "{action} has effects and is not idempotent, so replay never performs it again."
         ));
     }
-    let around = |name: &str| request.pointer(&format!("/context/{name}")).cloned();
-    let said = Value::Object(parameters(request.get("args"), &each)?);
-    let inputs = around("inputs").and_then(|inputs| inputs.as_array().cloned());
-    let inputs: Vec<Value> = inputs.unwrap_or_default().iter().map(input).collect();
-    let context = request.get("context").unwrap_or(&Value::Null);
-    if [&said, context].into_iter().chain(&inputs).any(holds_cut) {
-        let what = "a secret, a signed link, answers to a tool's questions or a long value, which the ledger does not keep";
-        return Err(format!("the request contained {what}"));
-    }
-    let operation = OperationId::new(host.timestamp(), host.random_bytes());
-    let session_id = format!("{SCRATCH}{}", operation.as_str().trim_start_matches("op_"));
-    let ids: Vec<&str> = action.split('+').collect();
-    let task_id = row.task_id.as_deref().unwrap_or("replay");
-    let outputs = around("outputs").filter(Value::is_array);
-    let outputs = outputs.unwrap_or_else(|| json!([]));
-    let mut task = match around("request_context") {
-        None => json!({
-            "dispatch": {
-                "task_id": task_id, "capability_ids": ids, "attempt": 1, "parameters": said,
-                "input_refs_resolved": inputs, "output_refs_expected": outputs,
-            },
-            "metadata": {"session_id": session_id},
-        }),
-        // Only an `MCPRequest` has one.
-        Some(context) => json!({
-            "actionId": action, "args": said, "context": context, "taskId": task_id, "attempt": 1,
-            "input_refs_resolved": inputs, "output_refs_expected": outputs, "sessionId": session_id,
-        }),
-    };
-    let words = around("action").filter(Value::is_string);
-    if let Some(dispatch) = task.get_mut("dispatch").and_then(Value::as_object_mut) {
-        dispatch.extend(words.map(|words| ("action".to_owned(), words)));
-    }
-    Ok(Replay {
-        task,
-        session_id,
-        effects,
-    })
+    Ok(effects)
 }
 
 /// The nature of a row's capabilities in the present catalog.
@@ -240,23 +232,18 @@ fn holds_cut(value: &Value) -> bool {
     }
 }
 
-/// The ids of the session and the operation, which differ between any two runs.
-struct Names<'a> {
-    new: [&'a str; 2],
-    old: [&'a str; 2],
-}
+/// The ids of the session and of the operation, which differ between any two runs: the new ones with the old ones.
+type Ids<'a> = [(&'a str, &'a str); 2];
 
-impl Names<'_> {
-    /// A value of the new run, with the ids of the old one.
-    fn of_old(&self, value: &Value) -> Value {
-        let mut value = value.clone();
-        each_text(&mut value, &mut |text| {
-            for (new, old) in self.new.iter().zip(self.old) {
-                *text = text.replace(new, old);
-            }
-        });
-        value
-    }
+/// A value of the new run, with the ids of the old one.
+fn of_old(value: &Value, ids: &Ids<'_>) -> Value {
+    let mut value = value.clone();
+    each_text(&mut value, &mut |text| {
+        for (new, old) in ids {
+            *text = text.replace(new, old);
+        }
+    });
+    value
 }
 
 fn sight(sight: &Sight) -> String {
@@ -277,7 +264,7 @@ impl Comparison {
         &mut self,
         row: &Row,
         outcome: &Outcome,
-        names: &Names<'_>,
+        ids: &Ids<'_>,
         (root, go_on): (&Utf8Path, GoOn<'_>),
     ) {
         let ended = |fault: Option<&str>| match fault {
@@ -298,14 +285,14 @@ impl Comparison {
             self.add(&made.ref_id, &sight(&made.print.sight), &sight(&now));
         }
         let is_new = |id: &str| !made.iter().any(|made| made.ref_id == id);
-        let ids = outcome.produced.iter().map(|made| made.ref_id.as_str());
-        for id in ids.filter(|id| is_new(id)) {
+        let produced = outcome.produced.iter().map(|made| made.ref_id.as_str());
+        for id in produced.filter(|id| is_new(id)) {
             self.add(id, "not made", "made");
         }
         let old = row.response.as_deref().and_then(read_response);
         let then = old.and_then(|old| old.result_data).unwrap_or_default();
         let now = outcome.result_data.as_ref();
-        let mut now = now.map(|data| names.of_old(data)).unwrap_or_default();
+        let mut now = now.map(|data| of_old(data, ids)).unwrap_or_default();
         // The ledger keeps no signature of a link.
         redact_value(&mut now);
         self.results(&then, &now);
@@ -313,43 +300,33 @@ impl Comparison {
 
     fn add(&mut self, what: &str, then: &str, now: &str) {
         if then == now {
-            self.same.push(format!("{what}: {now}"));
-        } else {
-            self.differ(what, then.to_owned(), now.to_owned());
+            return self.same.push(format!("{what}: {now}"));
         }
+        let [what, then, now] = [what, then, now].map(str::to_owned);
+        self.differs.push(Differing { what, then, now });
     }
 
     /// Compares results as canonical JSON, and objects key by key.
     fn results(&mut self, then: &Value, now: &Value) {
-        let (Value::Object(old), Value::Object(new)) = (then, now) else {
-            if !(then.is_null() && now.is_null()) {
-                self.value("result_data", then, now);
+        let mut compare = |what: String, then: &Value, now: &Value| {
+            if same_json(then, now) {
+                self.same.push(what);
+            } else {
+                let (then, now) = (then.to_string(), now.to_string());
+                self.differs.push(Differing { what, then, now });
             }
-            return;
         };
-        let null = Value::Null;
-        let added = new.keys().filter(|key| !old.contains_key(*key));
-        for key in old.keys().chain(added) {
-            let what = format!("result_data.{key}");
-            self.value(
-                &what,
-                old.get(key).unwrap_or(&null),
-                new.get(key).unwrap_or(&null),
-            );
+        match (then, now) {
+            (Value::Null, Value::Null) => {}
+            (Value::Object(old), Value::Object(new)) => {
+                let added = new.keys().filter(|key| !old.contains_key(*key));
+                for key in old.keys().chain(added) {
+                    let [then, now] = [old, new].map(|of| of.get(key).unwrap_or(&Value::Null));
+                    compare(format!("result_data.{key}"), then, now);
+                }
+            }
+            (then, now) => compare("result_data".to_owned(), then, now),
         }
-    }
-
-    fn value(&mut self, what: &str, then: &Value, now: &Value) {
-        if same_json(then, now) {
-            self.same.push(what.to_owned());
-        } else {
-            self.differ(what, then.to_string(), now.to_string());
-        }
-    }
-
-    fn differ(&mut self, what: &str, then: String, now: String) {
-        let what = what.to_owned();
-        self.differs.push(Differing { what, then, now });
     }
 }
 
@@ -358,10 +335,7 @@ mod tests {
     use super::*;
     use crate::task;
 
-    const NAMES: Names<'static> = Names {
-        new: ["replay-2", "op_2"],
-        old: ["sess-1", "op_1"],
-    };
+    const IDS: Ids<'static> = [("replay-2", "sess-1"), ("op_2", "op_1")];
 
     fn comparison() -> Comparison {
         Comparison {
@@ -394,7 +368,7 @@ mod tests {
     fn names_of_sessions_and_operations_are_no_difference() {
         let now = json!({"uri": ["file:///a/replay-2/x.wav", {"scratch": "/s/op_2/x"}], "n": 1});
         let then = json!({"uri": ["file:///a/sess-1/x.wav", {"scratch": "/s/op_1/x"}], "n": 1});
-        assert_eq!(NAMES.of_old(&now), then);
+        assert_eq!(of_old(&now, &IDS), then);
     }
 
     #[test]

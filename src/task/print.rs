@@ -23,6 +23,18 @@ pub enum Sight {
     Unknown,
 }
 
+impl Sight {
+    /// The size, if it is known.
+    #[must_use]
+    pub fn bytes(&self) -> Option<u64> {
+        match self {
+            Self::Content(content) => Some(content.bytes),
+            Self::Object(object) => Some(object.bytes),
+            Self::Absent | Self::Unknown => None,
+        }
+    }
+}
+
 /// The size and the BLAKE3 hash of the content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

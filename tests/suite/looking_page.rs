@@ -67,7 +67,7 @@ fn a_session_is_a_page_that_a_browser_shows_without_a_complaint() {
         "1 failed",
         "2 answered from the ledger",
         "音声認識タスク_5²",
-        "Not performed: the same request had been answered",
+        "the same request had been answered",
         "Connection timeout after 30s",
         "src=\"data:audio/x-wav;base64,UklGR",
         "changed since",

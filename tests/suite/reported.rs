@@ -75,12 +75,11 @@ fn a_plan_is_a_page_that_a_browser_shows_without_a_complaint() {
         "<title>plan_42</title>",
         "<span class=\"state good\">SUCCESS</span>",
         "3 files <span class=\"counts\"><span class=\"good\">+3</span> <span class=\"bad\">−2</span></span>",
-        "<a href=\"#file-3\"><span class=\"soft\">created</span><span>notes/&lt;b&gt;.html</span>",
+        "<h4>notes/&lt;b&gt;.html</h4> <span class=\"soft\">created</span>",
         "<strong>a2</strong><br>",
         "<td>3</td><td></td><td>−</td><td>PORT = <del>8080</del></td>",
         "<td></td><td>3</td><td>+</td><td>PORT = <ins>9443</ins></td>",
         "<td>password: ***</td>",
-        "<div id=\"file-3\">",
         "&lt;/td&gt;&lt;/table&gt;&lt;img src=x onerror=",
         "No newline at end of file",
         "<pre>oneact rollback agent_outputs/reports/20960224-100000_task_7</pre>",
@@ -110,7 +109,6 @@ fn a_page_of_a_session_shows_plans_in_the_same_way_and_hides_their_credentials()
     };
     assert_eq!(table(&alone), table(&session));
     for part in [
-        "<div id=\"step-0-file-1\">",
         "<h4>config.yaml</h4>",
         "oneact rollback agent_outputs/reports/20960224-100000_task_7",
     ] {

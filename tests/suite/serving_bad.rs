@@ -337,7 +337,7 @@ fn a_server_that_could_serve_nothing_does_not_start() {
     assert!(unusable(&root, &["catalog", "--profile", "x"]).contains("--profile names `x`"));
     assert!(
         unusable(&root, &["acquisition", "--root", "."])
-            .contains("--root is a flag of `oneact serve catalog`")
+            .contains("the others are those of `oneact serve catalog`")
     );
     fs::write(root.path.join("catalog.toml"), "catalog = 2\n").unwrap();
     assert!(unusable(&root, &["catalog"]).contains("catalog.toml:1"));

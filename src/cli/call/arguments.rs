@@ -14,22 +14,22 @@ use crate::{
 
 /// One argument, not yet typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Argument {
+pub(super) struct CallArgument {
     key: String,
-    form: Form,
+    form: ArgumentForm,
     value: String,
 }
 
 /// What the value is, and whether it is in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum ArgumentForm {
     Text,
     TextFile,
     Json,
     JsonFile,
 }
 
-impl Argument {
+impl CallArgument {
     pub(super) fn parse(word: &str) -> Result<Self, Failure> {
         let Some((left, value)) = word.split_once('=') else {
             let flag = word.trim_start_matches('-');
@@ -44,44 +44,56 @@ impl Argument {
                 "`{left}` is no flag of `oneact call`; a parameter has no dashes: {key}=…"
             )));
         }
-        let (key, json) = match left.strip_suffix(':') {
-            Some(key) => (key, true),
-            None => (left, false),
+        let (form, value) = match (left.ends_with(':'), value.strip_prefix('@')) {
+            (false, None) => (ArgumentForm::Text, value),
+            (false, Some(path)) => (ArgumentForm::TextFile, path),
+            (true, None) => (ArgumentForm::Json, value),
+            (true, Some(path)) => (ArgumentForm::JsonFile, path),
         };
+        let key = left.strip_suffix(':').unwrap_or(left).to_owned();
         if key.is_empty() {
             return Err(unfit(format!("`{word}` names no parameter before `=`")));
         }
-        let (value, file) = match value.strip_prefix('@') {
-            Some(path) => (path, true),
-            None => (value, false),
-        };
-        Ok(Self {
-            key: key.to_owned(),
-            form: match (json, file) {
-                (false, false) => Form::Text,
-                (false, true) => Form::TextFile,
-                (true, false) => Form::Json,
-                (true, true) => Form::JsonFile,
-            },
-            value: value.to_owned(),
-        })
+        let value = value.to_owned();
+        Ok(Self { key, form, value })
     }
 
     /// Whether the schema decides its type.
     pub(super) fn is_typed_by_schema(&self) -> bool {
-        matches!(self.form, Form::Text | Form::TextFile)
+        matches!(self.form, ArgumentForm::Text | ArgumentForm::TextFile)
+    }
+
+    /// The text of the argument, or of its file.
+    fn text(&self) -> Result<String, Failure> {
+        let (key, path) = (&self.key, &self.value);
+        let hint = match self.form {
+            ArgumentForm::Text | ArgumentForm::Json => return Ok(self.value.clone()),
+            ArgumentForm::TextFile => {
+                format!("; a text that begins with `@` is given as {key}:='\"@…\"'")
+            }
+            ArgumentForm::JsonFile => String::new(),
+        };
+        let bytes = host::read_named(Utf8Path::new(path), MAX_BYTES as u64);
+        let text = bytes.map_err(|error| error.to_string()).and_then(|bytes| {
+            String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
+        });
+        text.map_err(|why| {
+            let message =
+                format!("cannot read the file {path:?} of the parameter `{key}`: {why}{hint}");
+            Failure::new(Fault::InputInaccessible, message)
+        })
     }
 }
 
 /// The parameters, in the order of their keys' first appearance. Without a schema, a value that is no JSON is a text.
 pub(super) fn parameters(
-    arguments: &[Argument],
+    arguments: &[CallArgument],
     schema: Option<&Value>,
     called: &str,
 ) -> Result<Map<String, Value>, Failure> {
     let root = schema.unwrap_or(&Value::Null);
     let mut parameters = Map::new();
-    for Argument { key, .. } in arguments {
+    for CallArgument { key, .. } in arguments {
         if parameters.contains_key(key) {
             continue;
         }
@@ -89,83 +101,80 @@ pub(super) fn parameters(
         let typed = Typed {
             key,
             called,
-            own,
-            root,
-            kinds: kinds(own, root, 0),
+            types: types(own, root, 0),
+            of_items: types(items(own, root), root, 0),
         };
-        let said: Vec<&Argument> = arguments.iter().filter(|other| other.key == *key).collect();
+        let said = arguments.iter().filter(|other| other.key == *key);
+        let said: Vec<&CallArgument> = said.collect();
         parameters.insert(key.clone(), typed.value(&said)?);
     }
     Ok(parameters)
 }
 
-/// A parameter and its schema.
+/// A parameter, and the types that its schema allows.
 struct Typed<'a> {
     key: &'a str,
     called: &'a str,
-    own: &'a Value,
-    root: &'a Value,
-    kinds: Vec<Kind>,
+    types: Vec<&'a str>,
+    /// If it is a list: the types of its items.
+    of_items: Vec<&'a str>,
 }
 
 impl Typed<'_> {
-    fn value(&self, said: &[&Argument]) -> Result<Value, Failure> {
-        let is_list = self.kinds.contains(&Kind::List);
+    fn value(&self, said: &[&CallArgument]) -> Result<Value, Failure> {
+        let is_list = self.types.contains(&"array");
         match said {
             [one] if !one.is_typed_by_schema() => self.json(one),
             [one] => {
-                let text = self.text(one)?;
-                match read(&self.kinds, &text) {
+                let text = one.text()?;
+                match read(&self.types, &text) {
                     Some(value) => Ok(value),
                     None if is_list => Ok(vec![self.item(&text)?].into()),
                     None => Err(self.unfit(&self.expected())),
                 }
             }
-            several if is_list => several
-                .iter()
-                .map(|one| {
+            several if is_list => {
+                let items = several.iter().map(|one| {
                     if one.is_typed_by_schema() {
-                        self.item(&self.text(one)?)
+                        self.item(&one.text()?)
                     } else {
                         self.json(one)
                     }
-                })
-                .collect(),
+                });
+                items.collect()
+            }
             _ => Err(self.unfit("is given twice, but is no list")),
         }
     }
 
     /// A text as an item of the list.
     fn item(&self, text: &str) -> Result<Value, Failure> {
-        let of_items = kinds(items(self.own, self.root), self.root, 0);
         // Whether such a text is the list or its first item, nobody knows.
         let is_clear = !text.starts_with('[');
-        read(&of_items, text)
-            .filter(|value| is_clear || !value.is_string())
-            .ok_or_else(|| {
-                let key = self.key;
-                let what = if of_items.is_empty() {
-                    "text".to_owned()
-                } else {
-                    names(&of_items)
-                };
-                self.unfit(&format!(
-                    "is a list (of {what}); give {key}=ITEM once for each item, or {key}:='[…]'"
-                ))
-            })
+        let item = read(&self.of_items, text).filter(|value| is_clear || !value.is_string());
+        item.ok_or_else(|| {
+            let what = match names(&self.of_items) {
+                none if none.is_empty() => "text".to_owned(),
+                names => names,
+            };
+            let key = self.key;
+            self.unfit(&format!(
+                "is a list (of {what}); give {key}=ITEM once for each item, or {key}:='[…]'"
+            ))
+        })
     }
 
     fn expected(&self) -> String {
-        let (key, names) = (self.key, names(&self.kinds));
-        if self.kinds.contains(&Kind::Object) {
+        let (key, names) = (self.key, names(&self.types));
+        if self.types.contains(&"object") {
             format!("must be {names}; give {key}:='{{…}}', or {key}:=@FILE.json")
         } else {
             format!("must be {names}")
         }
     }
 
-    fn json(&self, argument: &Argument) -> Result<Value, Failure> {
-        envelope::parse(self.text(argument)?.as_bytes()).map_err(|error| {
+    fn json(&self, argument: &CallArgument) -> Result<Value, Failure> {
+        envelope::parse(argument.text()?.as_bytes()).map_err(|error| {
             let why = match error {
                 JsonError::Empty => "is empty".to_owned(),
                 JsonError::Several { .. } => "has several JSON values; give one".to_owned(),
@@ -179,173 +188,116 @@ impl Typed<'_> {
                 other => format!("cannot be used: {other}"),
             };
             match argument.form {
-                Form::JsonFile => self.unfit(&format!("is in {:?}, which {why}", argument.value)),
+                ArgumentForm::JsonFile => {
+                    self.unfit(&format!("is in {:?}, which {why}", argument.value))
+                }
                 _ => self.unfit(&format!("{why}; a text is given as {}=TEXT", self.key)),
             }
         })
     }
 
-    /// The text of the argument, or of its file.
-    fn text(&self, argument: &Argument) -> Result<String, Failure> {
-        match argument.form {
-            Form::Text | Form::Json => Ok(argument.value.clone()),
-            form => from_file(self.key, &argument.value, form),
-        }
-    }
-
     fn unfit(&self, why: &str) -> Failure {
-        unfit(format!(
-            "the parameter `{}` of {} {why}",
-            self.key, self.called
-        ))
+        let (key, called) = (self.key, self.called);
+        unfit(format!("the parameter `{key}` of {called} {why}"))
     }
 }
 
 /// The text as a value of one of these types. A text stays a text, also where another type would fit.
-fn read(kinds: &[Kind], text: &str) -> Option<Value> {
-    if kinds.is_empty() || kinds.contains(&Kind::Text) {
+fn read(types: &[&str], text: &str) -> Option<Value> {
+    if types.is_empty() || types.contains(&"string") {
         return Some(Value::from(text));
     }
-    kinds.iter().find_map(|kind| kind.read(text))
-}
-
-fn from_file(key: &str, path: &str, form: Form) -> Result<String, Failure> {
-    let why = match host::read_named(Utf8Path::new(path), MAX_BYTES as u64) {
-        Ok(bytes) => match String::from_utf8(bytes) {
-            Ok(text) => return Ok(text),
-            Err(_) => "it is not UTF-8 text".to_owned(),
-        },
-        Err(error) => error.to_string(),
+    // JSON allows spaces around a value, and a person who types a value does not.
+    let is_plain = text.trim() == text;
+    let value = envelope::parse(text.as_bytes()).ok().filter(|_| is_plain)?;
+    let fits = |name: &&str| match *name {
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_number() && !text.contains(['.', 'e', 'E']),
+        "number" => value.is_number(),
+        "null" => value.is_null(),
+        _ => false,
     };
-    let hint = if form == Form::TextFile {
-        format!("; a text that begins with `@` is given as {key}:='\"@…\"'")
-    } else {
-        String::new()
-    };
-    let message = format!("cannot read the file {path:?} of the parameter `{key}`: {why}{hint}");
-    Err(Failure::new(Fault::InputInaccessible, message))
+    types.iter().any(fits).then_some(value)
 }
 
-/// A type of JSON Schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Text,
-    Boolean,
-    Integer,
-    Number,
-    Null,
-    List,
-    Object,
-}
-
-const KINDS: [(&str, Kind, &str); 7] = [
-    ("string", Kind::Text, "text"),
-    ("boolean", Kind::Boolean, "true or false"),
-    ("integer", Kind::Integer, "a whole number"),
-    ("number", Kind::Number, "a number"),
-    ("null", Kind::Null, "null"),
-    ("array", Kind::List, "a list"),
-    ("object", Kind::Object, "an object"),
+/// The types of JSON Schema, and what people call them.
+const TYPES: [(&str, &str); 7] = [
+    ("string", "text"),
+    ("boolean", "true or false"),
+    ("integer", "a whole number"),
+    ("number", "a number"),
+    ("null", "null"),
+    ("array", "a list"),
+    ("object", "an object"),
 ];
 
-impl Kind {
-    fn named(name: &Value) -> Option<Self> {
-        let mut all = KINDS.iter();
-        all.find(|(word, _, _)| name == word)
-            .map(|(_, kind, _)| *kind)
-    }
-
-    fn of(value: &Value) -> Self {
-        match value {
-            Value::Null => Self::Null,
-            Value::Bool(_) => Self::Boolean,
-            Value::Number(number) if number.is_f64() => Self::Number,
-            Value::Number(_) => Self::Integer,
-            Value::String(_) => Self::Text,
-            Value::Array(_) => Self::List,
-            Value::Object(_) => Self::Object,
-        }
-    }
-
-    /// The text as a value of this type. Texts, lists and objects are not read so.
-    fn read(self, text: &str) -> Option<Value> {
-        // JSON allows spaces around a value, and a person who types a value does not.
-        let is_plain = text.trim() == text;
-        let value = envelope::parse(text.as_bytes()).ok().filter(|_| is_plain)?;
-        let fits = match self {
-            Self::Boolean => value.is_boolean(),
-            Self::Integer => value.is_number() && !text.contains(['.', 'e', 'E']),
-            Self::Number => value.is_number(),
-            Self::Null => value.is_null(),
-            Self::Text | Self::List | Self::Object => false,
-        };
-        fits.then_some(value)
-    }
+fn names(types: &[&str]) -> String {
+    let named = TYPES.iter().filter(|(name, _)| types.contains(name));
+    let named: Vec<&str> = named.map(|(_, words)| *words).collect();
+    named.join(" or ")
 }
 
-fn names(kinds: &[Kind]) -> String {
-    let named = KINDS.iter().filter(|(_, kind, _)| kinds.contains(kind));
-    let named: Vec<&str> = named.map(|(_, _, words)| *words).collect();
-    named.join(" or ")
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
 }
 
 /// How deep references of a schema are followed.
 const DEEPEST: u8 = 8;
 
 /// The types that a schema allows; empty if it allows every type, or its types are not found.
-fn kinds(schema: &Value, root: &Value, depth: u8) -> Vec<Kind> {
-    let of = |schema: &Value| kinds(schema, root, depth + 1);
-    let Some(keywords) = schema.as_object().filter(|_| depth < DEEPEST) else {
-        return Vec::new();
-    };
-    let listed = |key: &str| keywords.get(key).and_then(Value::as_array);
-    if let Some(name) = keywords.get("type") {
-        let all = name
-            .as_array()
-            .map_or_else(|| std::slice::from_ref(name), Vec::as_slice);
-        return all.iter().filter_map(Kind::named).collect();
+fn types<'s>(schema: &'s Value, root: &'s Value, depth: u8) -> Vec<&'s str> {
+    let schema = referred(schema, root);
+    let listed = |key: &str| schema.get(key)?.as_array().filter(|_| depth < DEEPEST);
+    let of = |schema: &'s Value| types(schema, root, depth + 1);
+    if let Some(name) = schema.get("type") {
+        let names = listed("type").map_or_else(|| std::slice::from_ref(name), Vec::as_slice);
+        return names.iter().filter_map(Value::as_str).collect();
     }
     if let Some(values) = listed("enum") {
-        return values.iter().map(Kind::of).collect();
+        return values.iter().map(type_of).collect();
     }
-    if let Some(value) = keywords.get("const") {
-        return vec![Kind::of(value)];
-    }
-    if let Some(target) = referred(keywords, root) {
-        return of(target);
+    if let Some(value) = schema.get("const") {
+        return vec![type_of(value)];
     }
     if let Some(any) = listed("anyOf").or(listed("oneOf")) {
-        let all: Vec<Vec<Kind>> = any.iter().map(of).collect();
+        let all: Vec<Vec<&str>> = any.iter().map(of).collect();
         // One that allows everything makes the others meaningless.
-        return if all.iter().any(Vec::is_empty) {
-            Vec::new()
-        } else {
-            all.concat()
-        };
+        let is_open = all.iter().any(Vec::is_empty);
+        return if is_open { Vec::new() } else { all.concat() };
     }
-    let all = listed("allOf").into_iter().flatten();
-    all.map(of)
-        .find(|kinds| !kinds.is_empty())
-        .unwrap_or_default()
+    let mut all = listed("allOf").into_iter().flatten().map(of);
+    all.find(|types| !types.is_empty()).unwrap_or_default()
 }
 
-fn referred<'s>(keywords: &Map<String, Value>, root: &'s Value) -> Option<&'s Value> {
-    let target = keywords.get("$ref")?.as_str()?;
-    root.pointer(target.strip_prefix('#')?)
+/// The schema to which the references of a schema lead.
+fn referred<'s>(mut schema: &'s Value, root: &'s Value) -> &'s Value {
+    for _ in 0..DEEPEST {
+        let target = schema.get("$ref").and_then(Value::as_str);
+        let target = target.and_then(|target| root.pointer(target.strip_prefix('#')?));
+        match target {
+            Some(target) => schema = target,
+            None => break,
+        }
+    }
+    schema
 }
 
 /// The schema of the items of a list.
 fn items<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
-    let inside = |schema: &'s Value| {
-        let keywords = schema.as_object()?;
-        keywords
-            .get("items")
-            .or_else(|| referred(keywords, root)?.get("items"))
-    };
+    let schema = referred(schema, root);
     let any = ["anyOf", "oneOf", "allOf"].iter();
     let any = any.filter_map(|key| schema.get(key)?.as_array()).flatten();
     let mut all = [schema].into_iter().chain(any);
-    all.find_map(inside).unwrap_or(&Value::Null)
+    let items = all.find_map(|schema| referred(schema, root).get("items"));
+    items.unwrap_or(&Value::Null)
 }
 
 /// The schema of that parameter. An unknown key is an error, unless the schema says that other keys may be given.
@@ -366,9 +318,9 @@ fn property<'s>(schema: &'s Value, key: &str, called: &str) -> Result<&'s Value,
     let near = near.map_or_else(String::new, |name| format!(" did you mean `{name}`?"));
     let told = known
         .iter()
-        .map(|(name, own)| match names(&kinds(own, schema, 0)) {
-            kinds if kinds.is_empty() => name.clone(),
-            kinds => format!("{name} ({kinds})"),
+        .map(|(name, own)| match names(&types(own, schema, 0)) {
+            none if none.is_empty() => name.clone(),
+            names => format!("{name} ({names})"),
         });
     let told = match told.collect::<Vec<_>>() {
         none if none.is_empty() => "it has no parameters".to_owned(),

@@ -1,34 +1,36 @@
 //! Changes the file of the catalog for a person. It is replaced as a whole, and only if nobody has changed it meanwhile.
 
 use std::{
-    fs::{File, Metadata, TryLockError},
+    fs::{File, Metadata},
     io,
     os::unix::fs::MetadataExt as _,
-    thread,
-    time::Duration,
 };
 
 use camino::Utf8Path;
 
-use super::{super::owner, LARGEST, Stop, stop};
-use crate::host;
+use crate::{
+    cli::{
+        ended::{Stop, stop},
+        owner,
+    },
+    host,
+};
 
-/// How often the lock of the directory is tried, and the pause between two tries.
-const TRIES: u32 = 100;
-const PAUSE: Duration = Duration::from_millis(50);
+/// The largest file that is read, in bytes: a catalog, a document or a schema.
+pub(crate) const LARGEST: u64 = 8 << 20;
 
 /// The file as it was read.
-pub(in crate::cli) struct Before<'p> {
+pub(crate) struct CatalogFile<'p> {
     path: &'p Utf8Path,
-    pub(in crate::cli) text: Vec<u8>,
+    pub(crate) text: Vec<u8>,
     /// `None` if there is no file yet.
     found: Option<Metadata>,
 }
 
-impl<'p> Before<'p> {
+impl<'p> CatalogFile<'p> {
     /// Reads the catalog, unless it is a symbolic link, belongs to somebody else or has an access control list: it is
     /// replaced by a new file, for whose group the mask of the list would become rights.
-    pub(in crate::cli) fn read(path: &'p Utf8Path) -> Result<Self, Stop> {
+    pub(crate) fn read(path: &'p Utf8Path) -> Result<Self, Stop> {
         let failed = |error: io::Error| stop(2)(format!("{path} cannot be changed: {error}"));
         if path.is_symlink() {
             return Err(stop(2)(format!(
@@ -57,7 +59,7 @@ impl<'p> Before<'p> {
     }
 
     /// The same, or an empty text if there is no file.
-    pub(in crate::cli) fn read_or_none(path: &'p Utf8Path) -> Result<Self, Stop> {
+    pub(crate) fn read_or_none(path: &'p Utf8Path) -> Result<Self, Stop> {
         match path.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self {
                 path,
@@ -68,12 +70,12 @@ impl<'p> Before<'p> {
         }
     }
 
-    pub(in crate::cli) fn is_new(&self) -> bool {
+    pub(crate) fn is_new(&self) -> bool {
         self.found.is_none()
     }
 
     /// Replaces the file, unless somebody has edited it meanwhile. A lock of its directory keeps other writers away.
-    pub(in crate::cli) fn replace(&self, text: &[u8]) -> Result<(), Stop> {
+    pub(crate) fn replace(&self, text: &[u8]) -> Result<(), Stop> {
         let path = self.path;
         let failed = |error: io::Error| stop(2)(format!("cannot write {path}: {error}"));
         if u64::try_from(text.len()).is_ok_and(|length| length > LARGEST) {
@@ -83,14 +85,7 @@ impl<'p> Before<'p> {
         }
         let dir = path.parent().filter(|dir| !dir.as_str().is_empty());
         let dir = File::open(dir.unwrap_or(Utf8Path::new("."))).map_err(failed)?;
-        let mut tries = TRIES;
-        while let Err(error) = dir.try_lock() {
-            tries -= 1;
-            match error {
-                TryLockError::WouldBlock if tries > 0 => thread::sleep(PAUSE),
-                error => return Err(failed(error.into())),
-            }
-        }
+        dir.lock().map_err(failed)?;
         let changed = || stop(2)(format!("{path} was changed meanwhile; nothing was written"));
         let Some(found) = &self.found else {
             let is_new = host::place_new(path, text).map_err(failed)?;

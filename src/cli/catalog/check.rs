@@ -11,10 +11,15 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use toml_edit::{DocumentMut, Item};
 
-use super::{FormArgs, Stop, change::Before, printed, read_document, stop};
+use super::{change::CatalogFile, document};
 use crate::{
     catalog::{Application, Catalog, CatalogTables, Code, Finding, Level, lint},
-    cli::terminal,
+    cli::{
+        ended::{Stop, stop},
+        printing::counted,
+        settings::FormArgs,
+        terminal,
+    },
     doctor::{self, NewPin, Setup, examine},
     host::{self, Host, Interrupt, Interrupts},
     record::Project,
@@ -22,7 +27,7 @@ use crate::{
 };
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct CheckArgs {
+pub(crate) struct CheckArgs {
     /// Count warnings as errors, with exit code 2
     #[arg(long)]
     strict: bool,
@@ -49,7 +54,7 @@ pub(super) fn run(args: &CheckArgs, interrupts: &Interrupts) -> Result<ExitCode,
     // A file that is no catalog at all is one finding.
     let (mut findings, entries) = found.unwrap_or_else(|error| (vec![Finding::from(error)], 0));
     if let Some(path) = &args.against {
-        let document = read_document(path)?;
+        let document = document::read(path)?;
         let drift = catalog
             .tables()
             .and_then(|tables| Ok(document.drift(&Application::of(&tables)?)));
@@ -58,80 +63,71 @@ pub(super) fn run(args: &CheckArgs, interrupts: &Interrupts) -> Result<ExitCode,
     let mut live = Live::default();
     if args.live {
         live = compared(&project, catalog.tables().ok().as_ref(), interrupts);
+        let known = findings.iter().map(|finding| finding.text.clone());
+        let known: Vec<String> = known.collect();
+        let is_new = |finding: &Finding| !known.iter().any(|text| finding.text.contains(text));
+        findings.extend(live.findings.drain(..).filter(is_new));
     }
-    let known: Vec<String> = findings
-        .iter()
-        .map(|finding| finding.text.clone())
-        .collect();
-    let is_new = |finding: &Finding| !known.iter().any(|text| finding.text.contains(text));
-    live.findings.retain(is_new);
-    findings.extend(live.findings);
     let count = |level| {
-        findings
-            .iter()
-            .filter(|finding| finding.level == level)
-            .count()
+        let of_level = findings.iter().filter(|finding| finding.level == level);
+        of_level.count() as u64
     };
     let (errors, warnings) = (count(Level::Error), count(Level::Warning));
-    let name = project.catalog.file_name().unwrap_or("catalog.toml");
-    let text = if args.form.json {
-        let each = |finding: &Finding| {
-            json!({
-                "code": finding.code.name(), "level": word(finding.level),
-                "line": finding.place.as_ref().map(|place| place.line), "text": finding.text,
-            })
-        };
-        let findings: Vec<Value> = findings.iter().map(each).collect();
-        let pins = |shown: fn(&NewPin) -> Option<&Pin>| {
-            let each = live.pins.iter();
-            let each =
-                each.filter_map(|new| Some((new.id.clone(), shown(new)?.to_string().into())));
-            args.pin.then(|| each.collect::<Map<_, _>>())
-        };
-        format!(
-            "{}\n",
-            json!({
-                "catalog": project.catalog.as_str(), "entries": entries, "findings": findings,
-                "pins": pins(|new| Some(&new.pin)), "replaced_pins": pins(|new| new.replaces.as_ref()),
-            })
-        )
-    } else {
-        let line = |finding: &Finding| {
-            let at = finding
-                .place
-                .as_ref()
-                .map_or_else(String::new, |place| format!(":{}", place.line));
-            let (level, code) = (word(finding.level), finding.code.name());
-            format!("{name}{at} {level} {code}  {}\n", visible(&finding.text))
-        };
-        let number = |count: usize, one: &str, many: &str| {
-            format!("{count} {}", if count == 1 { one } else { many })
-        };
-        let lines: String = findings.iter().map(line).collect();
-        format!(
-            "{lines}{}{}, {}, {}\n",
-            if args.pin {
-                shown(&live.pins)
+    let code = match (live.interrupted, errors, warnings) {
+        (Some(signal), ..) => 128 + signal.number(),
+        (None, 0, 0) => 0,
+        (None, 0, _) => {
+            if args.strict {
+                2
             } else {
-                String::new()
-            },
-            number(entries, "entry", "entries"),
-            number(errors, "error", "errors"),
-            number(warnings, "warning", "warnings"),
+                0
+            }
+        }
+        (None, ..) => 1,
+    };
+    let pins = live.pins.as_slice();
+    let listed = |shown: fn(&NewPin) -> Option<&Pin>| {
+        let each = pins.iter();
+        let each = each.filter_map(|new| Some((new.id.clone(), shown(new)?.to_string().into())));
+        args.pin.then(|| each.collect::<Map<_, _>>())
+    };
+    let document = json!({
+        "catalog": project.catalog.as_str(), "entries": entries,
+        "findings": findings.iter().map(document_of).collect::<Vec<_>>(),
+        "pins": listed(|new| Some(&new.pin)), "replaced_pins": listed(|new| new.replaces.as_ref()),
+    });
+    let text = || {
+        let name = project.catalog.file_name().unwrap_or("catalog.toml");
+        let lines = findings.iter().map(|finding| line(name, finding));
+        let shown = if args.pin { shown(pins) } else { String::new() };
+        format!(
+            "{}{shown}{}, {}, {}\n",
+            lines.collect::<String>(),
+            counted(entries as u64, "entry"),
+            counted(errors, "error"),
+            counted(warnings, "warning"),
         )
     };
-    let code = match (errors, warnings) {
-        _ if let Some(signal) = live.interrupted => 128 + signal.number(),
-        (0, 0) => 0,
-        (0, _) if args.strict => 2,
-        (0, _) => 0,
-        _ => 1,
-    };
-    let done = printed(text, code);
+    let done = args.form.printed(&document, text, code);
     if args.pin && !args.form.json && live.interrupted.is_none() {
-        offer(&project, &catalog, &live.pins, interrupts)?;
+        offer(&project, &catalog, pins, interrupts)?;
     }
     Ok(done)
+}
+
+fn document_of(finding: &Finding) -> Value {
+    json!({
+        "code": finding.code.name(), "level": word(finding.level),
+        "line": finding.place.as_ref().map(|place| place.line), "text": finding.text,
+    })
+}
+
+/// `catalog.toml:12 error CAT010  sentence`
+fn line(name: &str, finding: &Finding) -> String {
+    let at = finding.place.as_ref();
+    let at = at.map_or_else(String::new, |place| format!(":{}", place.line));
+    let (level, code) = (word(finding.level), finding.code.name());
+    format!("{name}{at} {level} {code}  {}\n", visible(&finding.text))
 }
 
 /// Whether an agent that runs as this user could give the approval at a terminal.
@@ -156,9 +152,9 @@ const fn word(level: Level) -> &'static str {
 
 #[derive(Default)]
 struct Live {
-    pub(super) findings: Vec<Finding>,
-    pub(super) pins: Vec<NewPin>,
-    pub(super) interrupted: Option<Interrupt>,
+    findings: Vec<Finding>,
+    pins: Vec<NewPin>,
+    interrupted: Option<Interrupt>,
 }
 
 /// Starts every server, and reports what does not fit.
@@ -223,7 +219,7 @@ fn offer(
     if pins.is_empty() || !io::stdin().is_terminal() {
         return Ok(());
     }
-    let before = Before::read(&project.catalog)?;
+    let before = CatalogFile::read(&project.catalog)?;
     let path = visible(project.catalog.as_str());
     let drifted = pins.iter().filter(|new| new.replaces.is_some());
     let drifted: Vec<&str> = drifted.map(|new| new.id.as_str()).collect();
@@ -248,17 +244,12 @@ fn offer(
     before.replace(text.as_bytes())
 }
 
-/// The text with these pins, by the ids of their capabilities. The error says which one has no place.
+/// The text with these pins, by the ids of their capabilities. The error says why there is no place for them.
 fn pinned(text: &str, pins: &[NewPin]) -> Result<String, String> {
-    let (mark, lines) = match text.strip_prefix('\u{feff}') {
-        Some(lines) => ("\u{feff}", lines),
-        None => ("", text),
-    };
-    let returns = lines.matches("\r\n").count();
-    if returns > 0 && returns < lines.matches('\n').count() {
-        return Err("its lines end in two ways, so the pins have to be added by hand".to_owned());
+    if text.starts_with('\u{feff}') || text.contains('\r') {
+        return Err("its text is that of Windows, so the pins have to be added by hand".to_owned());
     }
-    let mut document: DocumentMut = lines.parse().map_err(|error: toml_edit::TomlError| {
+    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
         format!("its TOML is invalid: {}", error.message())
     })?;
     for NewPin { id, pin, .. } in pins {
@@ -273,11 +264,7 @@ fn pinned(text: &str, pins: &[NewPin]) -> Result<String, String> {
         }
         entry.insert("pin", value.into());
     }
-    let mut lines = document.to_string();
-    if returns > 0 {
-        lines = lines.replace("\r\n", "\n").replace('\n', "\r\n");
-    }
-    Ok(format!("{mark}{lines}"))
+    Ok(document.to_string())
 }
 
 #[cfg(test)]
@@ -296,11 +283,6 @@ mod tests {
                       kind = \"metadata\"\n\n# second\n[capability.B]\npin = \"old\"   # of May\nmcp = {}\n";
         let inline = "[capability]\nC = { mcp = { tool = \"echo\" } }\n";
         let after = pinned(before, &pins[..2]).unwrap();
-        let windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
-        assert_eq!(
-            pinned(&windows(before), &pins[..2]).unwrap(),
-            windows(&after)
-        );
         assert!(pinned(&before.replacen('\n', "\r\n", 1), &pins[..2]).is_err());
         let added = format!("mcp   = {{ tool = \"echo\" }}\npin = \"{pin}\"\n");
         let expected = before

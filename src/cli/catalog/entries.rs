@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::{
-    printing::columns,
-    terminal::{padded, width, wrapped},
-};
+use super::super::printing::{Table, columns};
 use crate::{
     catalog::{Audience, Executor, Listed},
     task::{
@@ -15,7 +12,7 @@ use crate::{
     },
 };
 
-pub(super) fn table(entries: &[&Listed]) -> String {
+pub(super) fn table(entries: &[Listed]) -> String {
     let head = ["id", "what", "acts", "risk", "contexts", "dup"].map(str::to_owned);
     let rows = entries.iter().map(|entry| {
         [
@@ -30,29 +27,12 @@ pub(super) fn table(entries: &[&Listed]) -> String {
             duplicates(entry.on_duplicate),
         ]
     });
-    let mut rows: Vec<[String; 6]> = [head].into_iter().chain(rows).collect();
-    let widest = |rows: &[[String; 6]], at: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(at));
-        cells.map(|cell| width(cell)).max().unwrap_or_default()
+    let table = Table {
+        rows: [head].into_iter().chain(rows).collect(),
+        shortened: &[1],
+        ..Table::default()
     };
-    let others: usize = [0, 2, 3, 4, 5]
-        .iter()
-        .map(|at| widest(&rows, *at) + 2)
-        .sum();
-    let room = columns().saturating_sub(others).max(8);
-    for [_, what, ..] in &mut rows {
-        if width(what) > room {
-            let first = wrapped(what, room - 2).into_iter().next();
-            *what = first.unwrap_or_default() + " …";
-        }
-    }
-    let widths: Vec<usize> = (0..6).map(|at| widest(&rows, at)).collect();
-    let line = |row: &[String; 6]| {
-        let cells = row.iter().zip(&widths);
-        let cells: Vec<String> = cells.map(|(cell, wide)| padded(cell, *wide)).collect();
-        format!("{}\n", cells.join("  ").trim_end())
-    };
-    rows.iter().map(line).collect()
+    table.text(columns())
 }
 
 /// The number of the contexts if it is the usual set, otherwise their short names.
@@ -90,63 +70,52 @@ fn short(time: Duration) -> String {
     }
 }
 
-pub(super) fn one(entries: &[&Listed]) -> String {
-    let one = |entry: &&Listed| {
-        let words = &entry.words;
-        let parameters = match serde_json::to_string_pretty(&entry.schema) {
-            Ok(schema) => schema.replace('\n', "\n            "),
-            Err(error) => error.to_string(),
-        };
-        let risk = &entry.assessment;
-        let why = match risk.because.join("; ") {
-            none if none.is_empty() => risk.risk.to_string(),
-            why => format!("{}: {why}", risk.risk),
-        };
-        let by = match &entry.executor {
-            Executor::Tool { tool, server } => format!("{tool} @ {server}"),
-            Executor::FilePlan => "the plan executor".to_owned(),
-            Executor::Steps(steps) => {
-                let steps = steps
-                    .iter()
-                    .map(|(id, capability)| format!("{id} ({capability})"));
-                format!("the steps {}", steps.collect::<Vec<_>>().join(", "))
-            }
-            Executor::Pipeline(pipeline) => {
-                format!("a plan: {}", words_of(&pipeline.command).join(" "))
-            }
-        };
-        let (writes, network, waits) = match &entry.executor {
-            Executor::Pipeline(pipeline) => limits(pipeline),
-            _ => Default::default(),
-        };
-        let lines = [
-            ("what", words.description.clone()),
-            ("by", by),
-            ("writes", writes),
-            ("network", network.to_owned()),
-            ("approval", waits.to_owned()),
-            (
-                "version",
-                words
-                    .version
-                    .map_or_else(String::new, |version| version.to_string()),
-            ),
-            ("aliases", words.aliases.join(", ")),
-            ("tags", words.tags.join(", ")),
-            ("examples", words.examples.join(" | ")),
-            ("risk", why),
-            ("contexts", entry.available_in.names().join(", ")),
-            ("repeated", duplicates(entry.on_duplicate)),
-            ("fence", entry.fence.join(", ")),
-        ];
-        let said = lines.iter().filter(|(_, value)| !value.is_empty());
-        let said: Vec<String> = said
-            .map(|(name, value)| format!("  {name:<9} {}\n", visible(value)))
-            .collect();
-        let said = said.concat();
-        format!("{}\n{said}  schema    {parameters}\n", visible(&entry.id))
+pub(super) fn one(entry: &Listed) -> String {
+    let words = &entry.words;
+    let schema = serde_json::to_string_pretty(&entry.schema).unwrap_or_default();
+    let risk = &entry.assessment;
+    let why = match risk.because.join("; ") {
+        none if none.is_empty() => risk.risk.to_string(),
+        why => format!("{}: {why}", risk.risk),
     };
-    entries.iter().map(one).collect()
+    let by = match &entry.executor {
+        Executor::Tool { tool, server } => format!("{tool} @ {server}"),
+        Executor::FilePlan => "the plan executor".to_owned(),
+        Executor::Steps(steps) => {
+            let steps = steps
+                .iter()
+                .map(|(id, capability)| format!("{id} ({capability})"));
+            format!("the steps {}", steps.collect::<Vec<_>>().join(", "))
+        }
+        Executor::Pipeline(pipeline) => {
+            format!("a plan: {}", words_of(&pipeline.command).join(" "))
+        }
+    };
+    let (writes, network, waits) = match &entry.executor {
+        Executor::Pipeline(pipeline) => limits(pipeline),
+        _ => Default::default(),
+    };
+    let version = words.version.map(|version| version.to_string());
+    let lines = [
+        ("what", words.description.clone()),
+        ("by", by),
+        ("writes", writes),
+        ("network", network.to_owned()),
+        ("approval", waits.to_owned()),
+        ("version", version.unwrap_or_default()),
+        ("aliases", words.aliases.join(", ")),
+        ("tags", words.tags.join(", ")),
+        ("examples", words.examples.join(" | ")),
+        ("risk", why),
+        ("contexts", entry.available_in.names().join(", ")),
+        ("repeated", duplicates(entry.on_duplicate)),
+        ("fence", entry.fence.join(", ")),
+    ];
+    let lines = lines.iter().filter(|(_, value)| !value.is_empty());
+    let lines = lines.map(|(name, value)| format!("  {name:<9} {}\n", visible(value)));
+    let (id, lines) = (visible(&entry.id), lines.collect::<String>());
+    let schema = schema.replace('\n', "\n            ");
+    format!("{id}\n{lines}  schema    {schema}\n")
 }
 
 /// The command as the catalog spells it.

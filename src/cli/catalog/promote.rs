@@ -11,12 +11,12 @@ use serde_json::json;
 
 use super::{
     super::{
-        printing::{columns, json},
+        ended::{Stop, printed, stop},
+        printing::columns,
+        settings::FormArgs,
         terminal::{agreed, readable},
     },
-    PlaceArgs, Stop,
-    change::Before,
-    printed, stop,
+    change::CatalogFile,
 };
 use crate::{
     catalog::{Promoted, promote},
@@ -26,7 +26,7 @@ use crate::{
 };
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct PromoteArgs {
+pub(crate) struct PromoteArgs {
     /// The id of the operation of the improvised action, or its first characters
     #[arg(value_name = "OPERATION")]
     operation: String,
@@ -36,20 +36,17 @@ pub(in crate::cli) struct PromoteArgs {
     /// Do not ask at the terminal
     #[arg(long)]
     yes: bool,
-    /// Print one JSON document instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    places: PlaceArgs,
+    form: FormArgs,
 }
 
 pub(super) fn run(args: &PromoteArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
-    let project = args.places.project()?;
+    let project = args.form.places.project()?;
     let path = &project.catalog;
     let mut reading = project.reading(&host).map_err(stop(2))?;
     let trace = trace(&mut reading, &args.operation).map_err(stop(2))?;
-    let before = Before::read(path)?;
+    let before = CatalogFile::read(path)?;
     let at = host.timestamp().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let promoted = promote((path, &before.text), &args.id, &trace, (&project.root, &at));
     let Promoted { text, catalog } = promoted.map_err(stop(2))?;
@@ -67,18 +64,14 @@ pub(super) fn run(args: &PromoteArgs, interrupts: Interrupts) -> Result<ExitCode
         }
     }
     before.replace(&catalog)?;
-    if args.json {
-        let added =
-            json!({"workflow": args.id, "steps": trace.calls.len(), "catalog": path.as_str()});
-        return Ok(printed(json::line(&added), 0));
-    }
-    let (id, path) = (visible(&args.id), visible(path.as_str()));
-    Ok(printed(
+    let steps = trace.calls.len();
+    let text = || {
+        let (id, path) = (visible(&args.id), visible(path.as_str()));
         format!(
-            "Added [workflow.{id}] with {} steps to {path}.\n\
-             Read it, describe it, and try it once. To offer it to models, set is_action = true.\n",
-            trace.calls.len()
-        ),
-        0,
-    ))
+            "Added [workflow.{id}] with {steps} steps to {path}.\n\
+             Read it, describe it, and try it once. To offer it to models, set is_action = true.\n"
+        )
+    };
+    let added = json!({"workflow": args.id, "steps": steps, "catalog": path.as_str()});
+    Ok(args.form.printed(&added, text, 0))
 }

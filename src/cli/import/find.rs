@@ -3,10 +3,12 @@
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::{
-    catalog::{
-        CONFIGURATION_KEYS, Configured, Misread, Surroundings, project_of, read_configuration,
+    catalog::{CONFIGURATION_KEYS, Configured, Surroundings, project_of, read_configuration},
+    cli::{
+        catalog::change::LARGEST,
+        ended::{Stop, stop},
+        owner,
     },
-    cli::{Stop, catalog::LARGEST, owner, stop},
     host,
 };
 
@@ -38,14 +40,14 @@ const OF_USERS: [&str; 11] = [
 ];
 
 /// A file that was read.
-pub(super) struct Source {
+pub(super) struct ConfigurationFile {
     pub(super) path: Utf8PathBuf,
     pub(super) servers: Vec<Configured>,
 }
 
 /// The configurations of the project and of the user, those of the project first. The second list says which files exist
 /// but cannot be used.
-pub(super) fn all(root: &Utf8Path) -> (Vec<Source>, Vec<String>) {
+pub(super) fn all(root: &Utf8Path) -> (Vec<ConfigurationFile>, Vec<String>) {
     let (mut sources, mut unusable) = (Vec::new(), Vec::new());
     let home = host::path_variable("HOME").ok().flatten();
     let of_project = OF_PROJECTS.map(|name| root.join(name));
@@ -68,7 +70,7 @@ pub(super) fn all(root: &Utf8Path) -> (Vec<Source>, Vec<String>) {
         );
         match read.and_then(|()| one(&path, root, home.as_deref())) {
             Ok(servers) if servers.is_empty() => {}
-            Ok(servers) => sources.push(Source { path, servers }),
+            Ok(servers) => sources.push(ConfigurationFile { path, servers }),
             Err(why) => unusable.push(why),
         }
     }
@@ -76,19 +78,16 @@ pub(super) fn all(root: &Utf8Path) -> (Vec<Source>, Vec<String>) {
 }
 
 /// A file that a person named.
-pub(super) fn named(path: &Utf8Path, root: &Utf8Path) -> Result<Source, Stop> {
-    let place = host::working_directory().map(|here| here.join(path));
-    let place = place.map_err(stop(2))?;
+pub(super) fn named(path: &Utf8Path, root: &Utf8Path) -> Result<ConfigurationFile, Stop> {
+    let here = host::working_directory().map_err(stop(2))?;
     let home = host::path_variable("HOME").ok().flatten();
-    let text = text(&place).map_err(stop(2))?;
-    let servers = servers(&place, &text, root, home.as_deref());
-    let servers = servers.map_err(|error| stop(2)(format!("{path}:{error}")))?;
+    let servers = one(&here.join(path), root, home.as_deref()).map_err(stop(2))?;
     if servers.is_empty() {
         let why =
             format!("{path} configures no MCP servers; it must list them in {CONFIGURATION_KEYS}");
         return Err(stop(2)(why));
     }
-    Ok(Source {
+    Ok(ConfigurationFile {
         path: path.to_owned(),
         servers,
     })
@@ -99,22 +98,10 @@ fn one(
     root: &Utf8Path,
     home: Option<&Utf8Path>,
 ) -> Result<Vec<Configured>, String> {
-    let read = servers(path, &text(path)?, root, home);
-    read.map_err(|error| format!("{path}:{error}"))
-}
-
-fn text(path: &Utf8Path) -> Result<String, String> {
     let bytes = host::read_named(path, LARGEST);
     let bytes = bytes.map_err(|error| format!("cannot read {path}: {error}"))?;
-    String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8; save it as UTF-8"))
-}
-
-fn servers(
-    path: &Utf8Path,
-    text: &str,
-    root: &Utf8Path,
-    home: Option<&Utf8Path>,
-) -> Result<Vec<Configured>, Misread> {
+    let text =
+        String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8; save it as UTF-8"))?;
     let of_user = home.is_some_and(|home| OF_USERS.iter().any(|name| home.join(name) == path));
     let project = project_of(path).filter(|_| !of_user);
     let project = project.map(|project| project.canonicalize_utf8().unwrap_or(project));
@@ -123,5 +110,5 @@ fn servers(
         project: project.as_deref(),
         variable: &host::variable,
     };
-    read_configuration(path, text, &around)
+    read_configuration(path, &text, &around).map_err(|error| format!("{path}:{error}"))
 }

@@ -5,10 +5,9 @@ use std::{collections::BTreeSet, fmt::Write as _};
 use camino::Utf8Path;
 use similar::TextDiff;
 
-use super::New;
 use crate::{
     catalog::{Command, Named, Tool, Trust, one_line},
-    doctor::Unlisted,
+    cli::printing::counted,
     host,
     task::{visible, visible_lines},
 };
@@ -19,20 +18,27 @@ const SHOWN: usize = 6;
 /// The most tools whose hints are shown in a question.
 const HINTED: usize = 30;
 
+/// A server that the catalog does not have.
+pub(super) struct NewServer {
+    pub(super) name: String,
+    pub(super) place: String,
+    pub(super) command: Command,
+}
+
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ImportReport {
     lines: Vec<String>,
-    servers: usize,
-    entries: usize,
+    servers: u64,
+    entries: u64,
     kept: Vec<String>,
     missing: usize,
     /// Variables that have to be exported before a run.
     to_export: Vec<String>,
     /// The entries whose server hints at less risk than they state.
-    doubted: usize,
+    doubted: u64,
 }
 
-impl Told {
+impl ImportReport {
     /// A server that could not be added, or a file that could not be read.
     pub(super) fn missing(&mut self, name: &str, why: &str) {
         self.missing += 1;
@@ -42,19 +48,6 @@ impl Told {
             format!("{}: ", visible(name))
         };
         tracing::error!("{about}{}", visible(why));
-    }
-
-    /// A server that could not be asked, with the last lines of its stderr.
-    pub(super) fn failed(&mut self, name: &str, unlisted: &Unlisted) {
-        let detail = unlisted.detail.iter().map(|line| format!(" | {line}"));
-        let detail: String = detail.collect();
-        self.missing(
-            name,
-            &format!(
-                "not added, because it did not start: {}{detail}",
-                unlisted.why
-            ),
-        );
     }
 
     pub(super) fn note(&mut self, name: &str, what: &str) {
@@ -81,7 +74,7 @@ impl Told {
         trust: Trust,
     ) {
         self.servers += 1;
-        self.entries += named.len();
+        self.entries += named.len() as u64;
         let unset = command.secrets.iter().map(|(name, _)| name);
         for name in unset.filter(|name| host::variable(name).is_none()) {
             if !self.to_export.contains(name) {
@@ -89,23 +82,16 @@ impl Told {
             }
         }
         if trust == Trust::Worst {
-            self.doubted += tools.iter().filter(|tool| tool.hints_lower()).count();
+            self.doubted += tools.iter().filter(|tool| tool.hints_lower()).count() as u64;
         }
-        let ids = named.iter().map(|named| named.id.as_str());
-        let mut shown: Vec<&str> = ids.take(SHOWN).collect();
+        let ids = named.iter().map(|named| named.id.clone());
+        let mut shown: Vec<String> = ids.take(SHOWN).collect();
         let more = named.len().saturating_sub(SHOWN);
-        let rest = format!("and {more} more");
-        if more > 0 {
-            shown.push(&rest);
-        }
-        let count = match named.len() {
-            1 => "1 tool".to_owned(),
-            count => format!("{count} tools"),
-        };
-        let ids = if shown.is_empty() {
-            String::new()
-        } else {
-            format!(": {}", shown.join(", "))
+        shown.extend((more > 0).then(|| format!("and {more} more")));
+        let count = counted(named.len() as u64, "tool");
+        let ids = match shown.join(", ") {
+            none if none.is_empty() => none,
+            ids => format!(": {ids}"),
         };
         self.lines.push(format!("{name} has {count}{ids}"));
         let mut seen = BTreeSet::new();
@@ -137,16 +123,13 @@ impl Told {
 
     /// The text for a catalog that was written.
     pub(super) fn done(&self, path: &Utf8Path) -> String {
-        let number = |count: usize, one: &str, many: &str| {
-            format!("{count} {}", if count == 1 { one } else { many })
-        };
         let mut text = self.body();
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
             "Added {} and {} to {}.",
-            number(self.servers, "server", "servers"),
-            number(self.entries, "entry", "entries"),
+            counted(self.servers, "server"),
+            counted(self.entries, "entry"),
             visible(path.as_str())
         );
         if !self.to_export.is_empty() {
@@ -161,7 +144,7 @@ impl Told {
                 text,
                 "\nThe effects of {} were not confirmed, so the worst is assumed. A comment in each shows what the\n\
                  server says: correct `effects` there, or begin a new catalog with --trust-hints.",
-                number(self.doubted, "entry", "entries"),
+                counted(self.doubted, "entry"),
             );
         }
         text + NEXT
@@ -192,10 +175,10 @@ Calls of high risk are performed without asking. To have them wait for you, add 
 ";
 
 /// The servers that would be started, for a person who is asked.
-pub(super) fn listed(new: &[New]) -> String {
+pub(super) fn listed(new: &[NewServer]) -> String {
     let mut text = String::new();
     let mut file = "";
-    for New {
+    for NewServer {
         name,
         place,
         command,

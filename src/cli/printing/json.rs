@@ -4,43 +4,43 @@
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json, value::RawValue};
 
+use super::words;
 use crate::{
     people::{
-        Across, Decision, Fact, How, Made, Open, Page, Reason, Row, RowState, Step, Summary, Whole,
+        Answers, Decision, Fact, Made, Reason, RowState, SessionStep, SessionSummary,
+        UnansweredState, Whole,
     },
     task::{Review, Sight},
 };
 
-use super::words;
-
 /// Everything that is recorded about a session: requests, decisions and answers (R-004-59).
 #[derive(Serialize)]
-pub(in crate::cli) struct Document<'a> {
+pub(crate) struct SessionDocument<'a> {
     oneact: &'static str,
     session: Value,
-    steps: Vec<WholeStep<'a>>,
-    open: Vec<Value>,
+    steps: Vec<StepDocument<'a>>,
+    open: Value,
 }
 
 #[derive(Serialize)]
-pub(in crate::cli) struct WholeStep<'a> {
+pub(crate) struct StepDocument<'a> {
     step: Value,
     decision: Value,
     links: Vec<Value>,
     given_again: &'a [u64],
     grant: Option<Value>,
     entry: Value,
-    inputs: Text<'a>,
-    request: Text<'a>,
+    inputs: Recorded<'a>,
+    request: Recorded<'a>,
     request_sha256: &'a str,
-    response: Text<'a>,
+    response: Recorded<'a>,
     response_sha256: &'a str,
 }
 
 /// A recorded text: JSON is inserted unchanged, anything else as a string.
-struct Text<'a>(Option<&'a str>);
+struct Recorded<'a>(Option<&'a str>);
 
-impl Serialize for Text<'_> {
+impl Serialize for Recorded<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Some(text) = self.0 else {
             return serializer.serialize_none();
@@ -52,32 +52,20 @@ impl Serialize for Text<'_> {
     }
 }
 
-pub(in crate::cli) fn line(document: &impl Serialize) -> String {
-    // Texts, numbers and lists always serialize.
-    serde_json::to_string(document).unwrap_or_default() + "\n"
-}
-
-pub(in crate::cli) fn history(page: &Page) -> Value {
-    json!({
-        "session": session(page),
-        "steps": page.steps.iter().map(summary).collect::<Vec<_>>(),
-        "open": page.open.iter().map(open).collect::<Vec<_>>(),
-    })
-}
-
-/// The answers of all sessions.
-pub(in crate::cli) fn across(found: &Across) -> Value {
-    json!({
-        "session": null,
-        "steps": found.steps.iter().map(summary).collect::<Vec<_>>(),
-        "open": found.open.iter().map(open).collect::<Vec<_>>(),
-    })
+/// The steps of a session or of all sessions, without their requests and answers.
+pub(crate) fn history(answers: &Answers) -> Value {
+    let steps: Vec<Value> = answers.steps.iter().map(step).collect();
+    json!({"session": session(answers), "steps": steps, "open": open(answers)})
 }
 
 /// The list of `oneact sessions`.
-pub(in crate::cli) fn sessions(all: &[Summary]) -> Value {
-    let one = |summary: &Summary| {
+pub(crate) fn sessions(all: &[SessionSummary]) -> Value {
+    let one = |summary: &SessionSummary| {
         let (counts, opened) = (&summary.counts, summary.opened.as_ref());
+        let failure = summary.last_failure.as_ref().map(|row| {
+            json!({"operation_id": row.operation_id, "action_type": row.action_type, "fault": row.fault,
+                "timestamp": row.timestamp})
+        });
         json!({
             "session_id": counts.session_id,
             "context": opened.map(|session| &session.context),
@@ -85,49 +73,63 @@ pub(in crate::cli) fn sessions(all: &[Summary]) -> Value {
             "principal": opened.map(|session| &session.principal),
             "first_at": summary.first, "last_at": summary.last,
             "steps": counts.steps, "failed": counts.failed, "waiting": counts.waiting,
-            "last_failure": summary.last_failure.as_ref().map(|row| json!({
-                "operation_id": row.operation_id, "action_type": row.action_type, "fault": row.fault,
-                "timestamp": row.timestamp,
-            })),
+            "last_failure": failure,
         })
     };
     json!({"sessions": all.iter().map(one).collect::<Vec<_>>()})
 }
 
-pub(in crate::cli) fn document<'a>(page: &'a Page, whole: &'a [Whole]) -> Document<'a> {
-    Document {
+pub(crate) fn document<'a>(answers: &Answers, whole: &'a [Whole]) -> SessionDocument<'a> {
+    SessionDocument {
         oneact: env!("CARGO_PKG_VERSION"),
-        session: session(page),
+        session: session(answers),
         steps: whole.iter().map(whole_step).collect(),
-        open: page.open.iter().map(open).collect(),
+        open: open(answers),
     }
 }
 
-fn session(page: &Page) -> Value {
-    let opened = page.opened.as_ref();
+fn session(answers: &Answers) -> Value {
+    let Some(session) = &answers.session else {
+        return Value::Null;
+    };
+    let opened = session.opened.as_ref();
     json!({
-        "session_id": page.session_id,
+        "session_id": session.session_id,
         "context": opened.map(|session| &session.context),
         "profile": opened.map(|session| &session.profile),
         "principal": opened.map(|session| &session.principal),
         "opened_at": opened.map(|session| &session.opened_at),
-        "steps": page.count,
-        "awaiting_review": page.open_reviews().count(),
+        "steps": session.count,
+        "awaiting_review": answers.open_reviews().count(),
     })
 }
 
-fn open(open: &Open) -> Value {
-    let state = match open.how {
-        How::AtWork => "at_work",
-        How::Died => "died",
-        How::Unknown => "unknown",
-    };
-    json!({"operation_id": open.operation_id, "since": open.since, "state": state})
+/// The operations without an answer.
+fn open(answers: &Answers) -> Value {
+    let each = answers.open.iter().map(|open| {
+        let state = match open.state {
+            UnansweredState::AtWork => "at_work",
+            UnansweredState::Died => "died",
+            UnansweredState::Unknown => "unknown",
+        };
+        json!({"operation_id": open.operation_id, "since": open.since, "state": state})
+    });
+    each.collect()
 }
 
 /// A step without its request and its answer.
-fn summary(step: &Step) -> Value {
+fn step(step: &SessionStep) -> Value {
     let row = &step.row;
+    let made = |made: Made| {
+        let blake3 = match &made.print.sight {
+            Sight::Content(content) => Some(&content.blake3),
+            Sight::Object(_) | Sight::Absent | Sight::Unknown => None,
+        };
+        json!({
+            "ref_id": made.ref_id, "asset_type": made.asset_type, "storage_uri": made.storage_uri,
+            "bytes": made.print.sight.bytes(), "blake3": blake3,
+        })
+    };
     json!({
         "session_id": row.session_id,
         "step_index": row.step_index,
@@ -148,7 +150,7 @@ fn summary(step: &Step) -> Value {
         "answered_from": step.from,
         "under": step.under,
         "adjusted": row.adjusted.as_deref().map(read),
-        "made": made(row),
+        "made": row.made().into_iter().map(made).collect::<Vec<_>>(),
         "request_hash": row.request_hash,
         "seq": row.seq,
         "revoked_by": row.revoked_by,
@@ -165,11 +167,11 @@ fn review(review: &Review) -> Value {
         state,
         decision,
     } = review;
+    let decision = decision.as_ref();
+    let decision = decision.map(|made| json!({"at": made.at, "by": made.by, "link": made.link}));
     json!({
         "state": state, "blocks": terms.blocks, "since": terms.since, "until": terms.until,
-        "decision": decision.as_ref().map(|decision| {
-            json!({"at": decision.at, "by": decision.by, "link": decision.link})
-        }),
+        "decision": decision,
     })
 }
 
@@ -178,22 +180,7 @@ fn read(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
 
-fn made(row: &Row) -> Vec<Value> {
-    let part = |made: &Made| {
-        let (bytes, blake3) = match &made.print.sight {
-            Sight::Content(content) => (Some(content.bytes), Some(&content.blake3)),
-            Sight::Object(object) => (Some(object.bytes), None),
-            Sight::Absent | Sight::Unknown => (None, None),
-        };
-        json!({
-            "ref_id": made.ref_id, "asset_type": made.asset_type, "storage_uri": made.storage_uri,
-            "bytes": bytes, "blake3": blake3,
-        })
-    };
-    row.made().iter().map(part).collect()
-}
-
-pub(in crate::cli) fn whole_step(whole: &Whole) -> WholeStep<'_> {
+pub(crate) fn whole_step(whole: &Whole) -> StepDocument<'_> {
     let row = &whole.step.row;
     let links = whole.links.iter().map(|link| {
         json!({
@@ -201,8 +188,8 @@ pub(in crate::cli) fn whole_step(whole: &Whole) -> WholeStep<'_> {
             "body": read(&link.body), "entry_hash": link.entry_hash,
         })
     });
-    WholeStep {
-        step: summary(&whole.step),
+    StepDocument {
+        step: step(&whole.step),
         decision: decision(&whole.decision),
         links: links.collect(),
         given_again: &whole.again,
@@ -217,10 +204,10 @@ pub(in crate::cli) fn whole_step(whole: &Whole) -> WholeStep<'_> {
             "version": row.entry_version, "digest": row.entry_digest, "tool_pin": row.tool_pin,
             "oneact": row.oneact_version,
         }),
-        inputs: Text(row.input_ids.as_deref()),
-        request: Text(row.request.as_deref()),
+        inputs: Recorded(row.input_ids.as_deref()),
+        request: Recorded(row.request.as_deref()),
         request_sha256: &row.request_sha256,
-        response: Text(row.response.as_deref()),
+        response: Recorded(row.response.as_deref()),
         response_sha256: &row.response_sha256,
     }
 }
@@ -233,26 +220,24 @@ fn decision(decision: &Decision) -> Value {
     };
     let fact = |fact: &Fact| match fact {
         Fact::Said(text) => json!(text),
-        Fact::Seen(Sight::Absent) => json!("absent"),
-        Fact::Seen(Sight::Unknown) => json!("unknown"),
         Fact::Seen(Sight::Object(object)) => json!(object),
         Fact::Seen(Sight::Content(content)) => {
             json!({"bytes": content.bytes, "blake3": content.blake3})
         }
+        Fact::Seen(sight) => json!(sight),
     };
     let differences = decision.differences.iter().map(|difference| {
-        json!({
-            "what": difference.what, "then": fact(&difference.then),
-            "now": difference.now.as_ref().map(fact),
-        })
+        let now = difference.now.as_ref().map(fact);
+        json!({"what": difference.what, "then": fact(&difference.then), "now": now})
     });
+    let about = decision.about.as_ref();
+    let about =
+        about.map(|row| json!({"step_index": row.step_index, "operation_id": row.operation_id}));
     json!({
         "kind": kind,
         "reason": decision.reason.name(),
         "sentence": words::reason(decision),
-        "about": decision.about.as_ref().map(|row| {
-            json!({"step_index": row.step_index, "operation_id": row.operation_id})
-        }),
+        "about": about,
         "differences": differences.collect::<Vec<_>>(),
     })
 }

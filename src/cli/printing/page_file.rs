@@ -5,32 +5,33 @@ use std::{
     io,
     io::Write as _,
     os::unix::fs::MetadataExt as _,
+    process::ExitCode,
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::fstat;
 
+use serde_json::{Map, Value};
+
 use crate::{
-    cli::{Stop, stop},
+    cli::{
+        ended::{Stop, code_or_signal, printed, stop},
+        settings::FormArgs,
+    },
     host::{self, Interrupts},
     perform::Project,
+    task::visible,
 };
 
-/// Where a page is to be.
-pub(in crate::cli) enum Written {
-    /// The file is what stdout is. Nothing was written, and no other text is printed, because it would become part of
-    /// the page.
-    IsStdout,
-    To(Utf8PathBuf),
-}
-
-/// Writes the page. `file` is resolved from the working directory. It may not be among the records of the project.
-pub(in crate::cli) fn written(
-    file: &Utf8Path,
-    text: &str,
-    project: &Project,
-    interrupts: &Interrupts,
-) -> Result<Written, Stop> {
+/// Writes the page, and prints where it is, with these facts about it. `file` is resolved from the working directory. It
+/// may not be among the records of the project. If it is what stdout is, no other text is printed, because it would become
+/// part of the page.
+pub(crate) fn written(
+    (file, page): (&Utf8Path, &str),
+    (project, interrupts): (&Project, &Interrupts),
+    form: &FormArgs,
+    (facts, told): ([(&str, Value); 2], &str),
+) -> Result<ExitCode, Stop> {
     let path = host::working_directory().map_err(stop(2))?.join(file);
     if is_record(&path, project) {
         return Err(stop(2)(format!(
@@ -38,15 +39,15 @@ pub(in crate::cli) fn written(
         )));
     }
     if is_stdout(&path) {
-        return Ok(Written::IsStdout);
+        return Ok(printed(page, 0));
     }
-    write(&path, text.as_bytes(), interrupts).map_err(|error| {
-        let code = interrupts
-            .caught()
-            .map_or(1, |signal| 128 + signal.number());
-        stop(code)(format!("cannot write {path}: {error}"))
+    write(&path, page.as_bytes(), interrupts).map_err(|error| {
+        stop(code_or_signal(1, interrupts))(format!("cannot write {path}: {error}"))
     })?;
-    Ok(Written::To(path))
+    let mut document = Map::from_iter([("file".to_owned(), path.as_str().into())]);
+    document.extend(facts.map(|(key, value)| (key.to_owned(), value)));
+    let told = || visible(&format!("Wrote {path}: {told}.")).into_owned() + "\n";
+    Ok(form.printed(&document, told, 0))
 }
 
 /// Whether the path is in a directory of oneact.

@@ -9,66 +9,53 @@ use crate::{
     task::Failure,
 };
 
-use super::size;
+use super::units::{duration, size};
 
 /// A finished plan: its execution report, and what its report directory shows.
-pub(in crate::cli) struct Told<'a> {
+pub(crate) struct PlanReport<'a> {
     report: &'a Value,
     found: Result<PlanExhibit, Failure>,
 }
 
-/// Whether an action was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum Done {
-    Yes,
-    Failed,
-    Skipped,
-}
-
-impl<'a> Told<'a> {
+impl<'a> PlanReport<'a> {
     /// The diffs have at most `room` lines together, which is reduced by theirs.
-    pub(in crate::cli) fn of(
-        report: &'a Value,
-        room: &mut usize,
-        project: &Project,
-        host: &Host,
-    ) -> Self {
+    pub(crate) fn of(report: &'a Value, room: &mut usize, project: &Project, host: &Host) -> Self {
         let found = exhibit(report, room, project, host);
         Self { report, found }
     }
 
-    pub(in crate::cli) fn text(&self, key: &str) -> &'a str {
+    pub(crate) fn text(&self, key: &str) -> &'a str {
         text(self.report, key)
     }
 
-    pub(in crate::cli) fn number(&self, key: &str) -> u64 {
-        self.report
-            .get(key)
-            .and_then(Value::as_u64)
-            .unwrap_or_default()
+    pub(crate) fn duration(&self) -> String {
+        let ms = self.report.get("duration_ms").and_then(Value::as_u64);
+        duration(ms.unwrap_or_default())
     }
 
-    pub(in crate::cli) fn files(&self) -> &[FileExhibit] {
+    pub(crate) fn files(&self) -> &[FileExhibit] {
         self.found.as_ref().map_or(&[], |found| &found.files)
     }
 
-    /// The actions: done, failed, skipped, each with what it did or why it did not.
-    pub(in crate::cli) fn actions(&self) -> impl Iterator<Item = (Done, &'a str, &'a str)> {
-        let each = |list, done, why| {
+    /// The actions: whether each was done, its id, and what it did or why it did not.
+    pub(crate) fn actions(&self) -> impl Iterator<Item = (&'static str, &'a str, &'a str)> {
+        let lists = [
+            ("actions_completed", "done", "output"),
+            ("actions_failed", "failed", "error_message"),
+            ("actions_skipped", "skipped", "reason"),
+        ];
+        lists.into_iter().flat_map(|(list, done, what)| {
             let all = all(self.report, list);
-            all.map(move |action| (done, text(action, "action_id"), text(action, why)))
-        };
-        each("actions_completed", Done::Yes, "output")
-            .chain(each("actions_failed", Done::Failed, "error_message"))
-            .chain(each("actions_skipped", Done::Skipped, "reason"))
+            all.map(move |action| (done, text(action, "action_id"), text(action, what)))
+        })
     }
 
-    pub(in crate::cli) fn warnings(&self) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = &'a str> {
         all(self.report, "warnings").filter_map(Value::as_str)
     }
 
     /// Each error with its action, if it is of one, its class, its message and a remedy.
-    pub(in crate::cli) fn errors(
+    pub(crate) fn errors(
         &self,
     ) -> impl Iterator<Item = (Option<&'a str>, &'a str, &'a str, &'static str)> {
         all(self.report, "errors").map(|error| {
@@ -100,7 +87,7 @@ impl<'a> Told<'a> {
     }
 
     /// How the plan can be undone: a sentence, and a command.
-    pub(in crate::cli) fn undo(&self) -> (String, Option<String>) {
+    pub(crate) fn undo(&self) -> (String, Option<String>) {
         let command = || {
             let manifest = self.text("rollback_manifest");
             let directory = manifest.rsplit_once('/').map_or(manifest, |(dir, _)| dir);
@@ -128,7 +115,7 @@ impl<'a> Told<'a> {
     }
 
     /// Whether a rollback undid the plan after its end.
-    pub(in crate::cli) fn is_undone_since(&self) -> bool {
+    pub(crate) fn is_undone_since(&self) -> bool {
         let undo = self.found.as_ref().map(|found| &found.undo);
         matches!(undo, Ok(Undo::Undone(_))) && !self.is_rolled_back()
     }
@@ -142,14 +129,8 @@ fn all<'a>(of: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     of.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// `1 file`, `2 files`
-pub(in crate::cli) fn counted(number: usize, what: &str) -> String {
-    let end = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{end}")
-}
-
 /// `2026-02-24T10:00:00.000+01:00` as `2026-02-24 10:00:00 +01:00`.
-pub(in crate::cli) fn moment(at: &str) -> String {
+pub(crate) fn moment(at: &str) -> String {
     match (at.get(..10), at.get(11..19), at.get(19..)) {
         (Some(day), Some(clock), Some(rest)) => {
             let zone = rest.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
@@ -159,7 +140,7 @@ pub(in crate::cli) fn moment(at: &str) -> String {
     }
 }
 
-pub(in crate::cli) fn kind(file: &FileExhibit) -> &'static str {
+pub(crate) fn kind(file: &FileExhibit) -> &'static str {
     match file.kind {
         ReportedChange::Create => "created",
         ReportedChange::Modify => "changed",
@@ -169,7 +150,7 @@ pub(in crate::cli) fn kind(file: &FileExhibit) -> &'static str {
 }
 
 /// The path, of a renamed file both.
-pub(in crate::cli) fn place(file: &FileExhibit) -> String {
+pub(crate) fn place(file: &FileExhibit) -> String {
     match &file.from {
         Some(from) => format!("{from} → {}", file.path),
         None => file.path.to_string(),
@@ -177,7 +158,7 @@ pub(in crate::cli) fn place(file: &FileExhibit) -> String {
 }
 
 /// Why no lines of a change are shown; `None` where they are.
-pub(in crate::cli) fn unshown(file: &FileExhibit) -> Option<String> {
+pub(crate) fn unshown(file: &FileExhibit) -> Option<String> {
     let sizes = || match file.bytes {
         [Some(before), Some(after)] => format!("{} before, {} after", size(before), size(after)),
         [one, other] => size(one.or(other).unwrap_or_default()),

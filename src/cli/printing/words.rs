@@ -3,25 +3,39 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    envelope::{OldAnswer, read_response},
-    people::{Decision, Difference, Fact, Reason, Row, RowOutcome, RowState, Step},
+    envelope::read_response,
+    people::{Decision, Difference, Fact, Reason, Row, RowOutcome, RowState, SessionStep},
     task::{Fault, IMPROVISED, Review, ReviewState, ReviewTerms, Sight, visible},
 };
 
-use super::{duration, size};
+use super::units::{duration, size};
 
 /// Foreign text in one line.
-pub(in crate::cli) fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     visible(text).into_owned()
 }
 
-pub(in crate::cli) fn state(row: &Row) -> String {
+pub(crate) fn state(row: &Row) -> String {
     let outcome = || row.outcome.name().to_owned();
     row.state.map_or_else(outcome, RowState::name)
 }
 
+pub(crate) fn action(row: &Row) -> &str {
+    row.action_type.as_deref().unwrap_or("–")
+}
+
+/// The task's id, with the number of an attempt after the first: `task_2²`.
+pub(crate) fn task(row: &Row) -> String {
+    let mut name = row.task_id.clone().unwrap_or_else(|| "–".to_owned());
+    if row.attempt > 1 {
+        let raised = |digit: char| "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().nth(digit.to_digit(10)? as usize);
+        name.extend(row.attempt.to_string().chars().filter_map(raised));
+    }
+    name
+}
+
 /// Whether the same task may be sent again; `None` if nothing failed or this is not recorded.
-pub(in crate::cli) fn recoverable(row: &Row) -> Option<bool> {
+pub(crate) fn recoverable(row: &Row) -> Option<bool> {
     if row.outcome == RowOutcome::Success {
         return None;
     }
@@ -30,7 +44,7 @@ pub(in crate::cli) fn recoverable(row: &Row) -> Option<bool> {
 }
 
 /// Whether the answer came from the ledger.
-pub(in crate::cli) fn is_old_answer(row: &Row) -> bool {
+pub(crate) fn is_old_answer(row: &Row) -> bool {
     matches!(
         row.state,
         Some(RowState::Reused | RowState::Replayed | RowState::Suppressed)
@@ -38,12 +52,12 @@ pub(in crate::cli) fn is_old_answer(row: &Row) -> bool {
 }
 
 /// Whether request and response were removed.
-pub(in crate::cli) fn pruned(row: &Row) -> bool {
+pub(crate) fn pruned(row: &Row) -> bool {
     row.state.is_some() && row.request.is_none() && row.response.is_none()
 }
 
 /// `date` prints a recorded time.
-pub(in crate::cli) fn note(step: &Step, date: impl Fn(&str) -> String) -> String {
+pub(crate) fn note(step: &SessionStep, date: impl Fn(&str) -> String) -> String {
     let row = &step.row;
     let mut notes = Vec::new();
     if row.state.is_none() {
@@ -96,7 +110,7 @@ pub(in crate::cli) fn note(step: &Step, date: impl Fn(&str) -> String) -> String
 }
 
 /// What a step waits for.
-pub(in crate::cli) fn waits(row: &Row) -> String {
+pub(crate) fn waits(row: &Row) -> String {
     let fault = row.fault.as_deref().and_then(Fault::named);
     let what = match fault {
         Some(Fault::ApprovalRequired) => "an approval",
@@ -116,7 +130,7 @@ fn is_grant(row: &Row) -> bool {
 }
 
 /// `awaiting review since 2026-02-24 10:01:35`
-pub(in crate::cli) fn review(review: &Review, date: impl Fn(&str) -> String) -> String {
+pub(crate) fn review(review: &Review, date: impl Fn(&str) -> String) -> String {
     let ReviewTerms { since, until, .. } = &review.terms;
     let until = until.as_deref().unwrap_or_default();
     match review.state {
@@ -127,7 +141,7 @@ pub(in crate::cli) fn review(review: &Review, date: impl Fn(&str) -> String) -> 
 }
 
 /// The parameters that a retry changed: `adjusted sample_rate 8000`.
-pub(in crate::cli) fn adjusted(row: &Row) -> Option<String> {
+pub(crate) fn adjusted(row: &Row) -> Option<String> {
     let changed: Map<String, Value> = serde_json::from_str(row.adjusted.as_deref()?).ok()?;
     let each = changed
         .values()
@@ -139,7 +153,7 @@ pub(in crate::cli) fn adjusted(row: &Row) -> Option<String> {
 }
 
 /// A value as people write it: texts without quotes.
-pub(in crate::cli) fn plain(value: &Value) -> String {
+pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -147,7 +161,7 @@ pub(in crate::cli) fn plain(value: &Value) -> String {
 }
 
 /// Why the step ran or did not, as a sentence without a full stop.
-pub(in crate::cli) fn reason(decision: &Decision) -> String {
+pub(crate) fn reason(decision: &Decision) -> String {
     let waited = |before: &Row| before.state == Some(RowState::Pending);
     match &decision.reason {
         Reason::Ran(why)
@@ -167,30 +181,25 @@ pub(in crate::cli) fn reason(decision: &Decision) -> String {
     }
 }
 
-/// The tools that were called: `audio_extractor @ media-processing`.
-pub(in crate::cli) fn calls(answer: Option<&OldAnswer>) -> Vec<String> {
-    let calls = answer.map(|answer| answer.invocations.as_slice());
-    let calls = calls.unwrap_or_default().iter();
-    calls
-        .map(|call| format!("{} @ {}", call.tool_name, call.mcp_server))
-        .collect()
-}
-
 /// The duration; `None` for a pending step and for a row that oneact did not write.
-pub(in crate::cli) fn took(row: &Row) -> Option<String> {
+pub(crate) fn took(row: &Row) -> Option<String> {
     match row.state {
         None | Some(RowState::Pending) => None,
         Some(_) => Some(duration(row.duration_ms)),
     }
 }
 
-/// One difference: `file:///… 1.4 MB 9b2c… then, missing now`.
-pub(in crate::cli) fn difference(difference: &Difference) -> String {
-    let then = fact(&difference.then);
-    match &difference.now {
-        Some(now) => format!("{then} then, {} now", fact(now)),
-        None => then,
-    }
+/// What has changed since the earlier answer, and how: `file:///…`, `1.4 MB 9b2c… then, missing now`.
+pub(crate) fn differences(decision: &Decision) -> impl Iterator<Item = (String, String)> {
+    decision.differences.iter().map(|difference| {
+        let Difference { what, then, now } = difference;
+        let then = fact(then);
+        let said = match now {
+            Some(now) => format!("{then} then, {} now", fact(now)),
+            None => then,
+        };
+        (line(what), said)
+    })
 }
 
 fn short(text: &str) -> String {
@@ -226,6 +235,48 @@ fn fact(fact: &Fact) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_note_says_what_a_person_has_to_know_of_a_step() {
+        let step = |row: Row| SessionStep {
+            row,
+            from: Some(2),
+            under: None,
+            review: None,
+        };
+        let reused = Row {
+            state: Some(RowState::Reused),
+            reason: Some("expired".to_owned()),
+            fault: Some("timeout".to_owned()),
+            ..Row::default()
+        };
+        let told = |row| note(&step(row), str::to_owned);
+        assert_eq!(told(reused), "from #2; timeout; pruned");
+        let lost = Row {
+            state: Some(RowState::Unknown),
+            reason: Some("expired".to_owned()),
+            request: Some("{}".to_owned()),
+            revoked_by: Some(7),
+            ..Row::default()
+        };
+        let expected = "from #2; again: expired; may have happened; revoked";
+        assert_eq!(told(lost), expected);
+        assert_eq!(told(Row::default()), "before oneact; from #2");
+    }
+
+    #[test]
+    fn an_attempt_after_the_first_is_a_raised_number() {
+        let row = |attempt| Row {
+            task_id: Some("t".to_owned()),
+            attempt,
+            ..Row::default()
+        };
+        assert_eq!(
+            [0, 1, 2, 10].map(|attempt| task(&row(attempt))),
+            ["t", "t", "t²", "t¹⁰"]
+        );
+        assert_eq!(task(&Row::default()), "–");
+    }
 
     #[test]
     fn only_a_request_with_a_limit_of_calls_is_for_a_grant() {

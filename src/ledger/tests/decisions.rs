@@ -7,7 +7,7 @@ use super::{
 use crate::{
     evidence::Signers,
     ledger::Case,
-    people::{CommandError, Filter, Happened, How, Reading, Review},
+    people::{CommandError, Filter, Happened, Reading, Review, UnansweredState},
 };
 
 fn name(text: &str) -> Name<'_> {
@@ -444,13 +444,16 @@ fn the_beginning_of_several_operations_names_none_of_them() {
 
 #[test]
 fn what_died_and_must_not_happen_twice_is_shown_as_the_next_run_will_find_it() {
-    for (dead, wanted) in [(once("op_1"), How::Unknown), (ask("op_1"), How::Died)] {
+    for (dead, wanted) in [
+        (once("op_1"), UnansweredState::Unknown),
+        (ask("op_1"), UnansweredState::Died),
+    ] {
         let place = died(&dead);
         let mut reading = Reading::of(Box::new(place.file.store()), NOW.parse().unwrap());
         let page = reading
-            .page("s", usize::MAX, &Filter::default(), &|_| true)
+            .answers(Some("s"), usize::MAX, &Filter::default())
             .unwrap();
-        let how: Vec<How> = page.open.iter().map(|open| open.how).collect();
+        let how: Vec<UnansweredState> = page.open.iter().map(|open| open.state).collect();
         assert_eq!(how, [wanted]);
     }
 }

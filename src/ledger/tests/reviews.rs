@@ -275,7 +275,7 @@ fn an_open_review_is_seen_and_overdue_after_its_time() {
         let store = Box::new(place.file.store());
         let mut reading = Reading::of(store, later(hours).timestamp());
         reading
-            .page("s", usize::MAX, &Filter::default(), &|_| true)
+            .answers(Some("s"), usize::MAX, &Filter::default())
             .unwrap()
     };
     let open = |hours| page(hours).open_reviews().collect::<Vec<_>>();
@@ -304,7 +304,7 @@ fn an_answer_is_not_pruned_before_its_review() {
     // The links still say that it was accepted.
     let mut reading = Reading::of(Box::new(place.file.store()), later(0).timestamp());
     let page = reading
-        .page("s", usize::MAX, &Filter::default(), &|_| true)
+        .answers(Some("s"), usize::MAX, &Filter::default())
         .unwrap();
     let review = page.steps[0].review.as_ref().unwrap();
     assert_eq!(review.state, ReviewState::Accepted);

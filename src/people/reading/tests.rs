@@ -10,7 +10,7 @@ use crate::{
         },
         tests::{MISSES, NOW},
     },
-    people::{Fact, Reason},
+    people::{Decision, Fact, Reason},
     task::Sight,
 };
 
@@ -55,7 +55,7 @@ fn failed(seq: u64, step: u64) -> Row {
     }
 }
 
-fn steps(page: &Page) -> Vec<u64> {
+fn steps(page: &Answers) -> Vec<u64> {
     page.steps.iter().map(|step| step.row.step_index).collect()
 }
 
@@ -106,10 +106,11 @@ fn a_session_of_no_steps_is_shown_as_one() {
     let mut reading = Reading::of(Box::new(file.store()), NOW.parse().unwrap());
     let last = reading.session(None).unwrap();
     let page = reading
-        .page(&last, usize::MAX, &Filter::default(), &|_| true)
+        .answers(Some(&last), usize::MAX, &Filter::default())
         .unwrap();
+    let session = page.session.unwrap();
     assert_eq!(
-        (last.as_str(), page.count, page.steps.len()),
+        (last.as_str(), session.count, page.steps.len()),
         ("sess-0", 0, 0)
     );
     let error = reading.find("0", None).unwrap_err();
@@ -119,17 +120,18 @@ fn a_session_of_no_steps_is_shown_as_one() {
 #[test]
 fn the_newest_steps_come_in_their_order() {
     let mut reading = ledger(&[row(1, 0), failed(2, 1), row(3, 2), row(4, 3)]);
-    let mut page = |most, fits: &dyn Fn(&Row) -> bool| {
-        let page = reading
-            .page(SESSION, most, &Filter::default(), fits)
-            .unwrap();
-        steps(&page)
+    let mut page = |most, word| {
+        let filter = Filter {
+            word,
+            ..Filter::default()
+        };
+        steps(&reading.answers(Some(SESSION), most, &filter).unwrap())
     };
-    assert_eq!(page(usize::MAX, &|_| true), [0, 1, 2, 3]);
-    assert_eq!(page(2, &|_| true), [2, 3]);
-    let good = |row: &Row| row.outcome == RowOutcome::Success;
-    assert_eq!(page(3, &good), [0, 2, 3]);
-    assert_eq!(page(0, &good), Vec::<u64>::new());
+    assert_eq!(page(usize::MAX, None), [0, 1, 2, 3]);
+    assert_eq!(page(2, None), [2, 3]);
+    let good = Some("task_0");
+    assert_eq!(page(3, good), [0]);
+    assert_eq!(page(0, good), Vec::<u64>::new());
 }
 
 #[test]
@@ -244,7 +246,7 @@ fn what_was_given_again_names_whose_answer_it_is() {
     assert_eq!(decision.about.unwrap().step_index, 0);
     let mut reading = ledger(&[row(1, 0), reused]);
     let page = reading
-        .page(SESSION, usize::MAX, &Filter::default(), &|_| true)
+        .answers(Some(SESSION), usize::MAX, &Filter::default())
         .unwrap();
     assert_eq!(page.steps[1].from, Some(0));
     let first = reading.find("0", None).unwrap();
@@ -321,9 +323,10 @@ fn rows_of_before_oneact_are_shown_and_nothing_is_said_of_why() {
     let nothing = reading.find("5", Some(SESSION)).unwrap_err().to_string();
     assert!(nothing.contains("its steps are 0 to 20000000"), "{nothing}");
     let page = reading
-        .page(SESSION, 1, &Filter::default(), &|_| true)
+        .answers(Some(SESSION), 1, &Filter::default())
         .unwrap();
-    assert_eq!((page.opened, page.count), (None, 2));
+    let session = page.session.unwrap();
+    assert_eq!((session.opened, session.count), (None, 2));
     assert_eq!(page.steps[0].row.id, rows[1].id);
     let row = reading.find(&rows[0].id, None).unwrap();
     assert!(reading.whole_of(row).unwrap().links.is_empty());

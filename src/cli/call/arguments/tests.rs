@@ -32,7 +32,7 @@ fn schema() -> Value {
 
 fn typed(words: &[&str]) -> Result<Value, String> {
     let schema = schema();
-    let arguments = words.iter().map(|word| Argument::parse(word));
+    let arguments = words.iter().map(|word| CallArgument::parse(word));
     let arguments = arguments.collect::<Result<Vec<_>, _>>();
     let typed = arguments.and_then(|arguments| parameters(&arguments, Some(&schema), "tool"));
     typed.map(Value::Object).map_err(|failure| failure.message)
@@ -168,8 +168,8 @@ fn the_content_of_a_file_is_a_value() {
 #[test]
 fn a_schema_that_allows_other_keys_allows_them() {
     let arguments = [
-        Argument::parse("other=5").unwrap(),
-        Argument::parse("n=5").unwrap(),
+        CallArgument::parse("other=5").unwrap(),
+        CallArgument::parse("n=5").unwrap(),
     ];
     for (schema, value) in [
         (
@@ -190,7 +190,7 @@ fn a_schema_that_allows_other_keys_allows_them() {
 #[test]
 fn a_schema_that_refers_to_itself_ends() {
     let schema = json!({"$ref": "#/properties/a", "properties": {"a": {"$ref": "#/properties/a"}}});
-    let arguments = [Argument::parse("a=1").unwrap()];
+    let arguments = [CallArgument::parse("a=1").unwrap()];
     let typed = parameters(&arguments, Some(&schema), "tool").unwrap();
     assert_eq!(Value::Object(typed), json!({"a": "1"}));
 }

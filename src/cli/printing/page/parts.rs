@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{cli::printing::size, task::visible_lines};
+use crate::{cli::printing::units::size, task::visible_lines};
 
 const STYLE: &str = include_str!("../page.css");
 
@@ -43,13 +43,9 @@ pub(super) fn escaped(text: &str) -> String {
     shown
 }
 
-pub(super) fn list(facts: &[(String, String)]) -> String {
-    if facts.is_empty() {
-        return String::new();
-    }
-    let each = facts
-        .iter()
-        .map(|(name, value)| format!("<dt>{name}</dt><dd>{value}</dd>\n"));
+/// A list of names and values, which are HTML.
+pub(super) fn list(facts: impl Iterator<Item = (&'static str, String)>) -> String {
+    let each = facts.map(|(name, value)| format!("<dt>{name}</dt><dd>{value}</dd>\n"));
     format!("<dl>\n{}</dl>\n", each.collect::<String>())
 }
 
@@ -58,23 +54,15 @@ pub(super) fn pretty(value: &Value) -> String {
 }
 
 pub(super) fn block(text: &str) -> String {
-    let end = text
-        .char_indices()
-        .map(|(at, _)| at)
-        .take_while(|at| *at <= TEXT)
-        .last()
-        .unwrap_or_default();
-    let (shown, rest) = match text.len() {
-        length if length <= TEXT => (text, String::new()),
-        length => (
-            text.get(..end).unwrap_or_default(),
-            format!(
-                "<p class=\"soft\">{} more are not shown here.</p>",
-                size((length - end) as u64)
-            ),
+    let (shown, rest) = text.split_at(text.floor_char_boundary(TEXT));
+    let more = match rest.len() as u64 {
+        0 => String::new(),
+        bytes => format!(
+            "<p class=\"soft\">{} more are not shown here.</p>",
+            size(bytes)
         ),
     };
-    format!("<pre>{}</pre>{rest}", escaped(shown))
+    format!("<pre>{}</pre>{more}", escaped(shown))
 }
 
 #[cfg(test)]

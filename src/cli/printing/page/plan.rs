@@ -2,8 +2,8 @@
 
 use crate::{
     cli::printing::{
-        duration,
-        plan::{Done, Told, counted, kind, moment, place, unshown},
+        plan::{PlanReport, kind, moment, place, unshown},
+        units::counted,
     },
     perform::{DiffLine, DiffMark, Difference, FileExhibit, Word},
 };
@@ -13,22 +13,13 @@ use super::parts::{block, document, escaped};
 /// With more files or actions than this, they are folded.
 const OPEN: usize = 10;
 
-/// Where a plan is shown, which decides the level of its headings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Depth {
-    /// On a page of its own.
-    Page,
-    /// In the step of a session with this number.
-    Step(u64),
-}
-
 /// The page of one plan.
-pub(in crate::cli) fn plan_page(told: &Told<'_>) -> String {
+pub(crate) fn plan_page(told: &PlanReport<'_>) -> String {
     let title = escaped(told.text("plan_id"));
     let mut facts = vec![
         escaped(told.text("task_id")),
         escaped(&moment(told.text("completed_at"))),
-        duration(told.number("duration_ms")),
+        told.duration(),
         total(told.files()),
     ];
     if told.is_undone_since() {
@@ -46,30 +37,25 @@ pub(in crate::cli) fn plan_page(told: &Told<'_>) -> String {
         facts.join(" · ")
     );
     let from = "written from the report directory of the plan";
-    document(&title, &header, &parts(told, Depth::Page), from)
+    let main = format!("<section>\n<h2>Report</h2>\n{}</section>\n", parts(told));
+    document(&title, &header, &main, from)
 }
 
-pub(super) fn parts(told: &Told<'_>, depth: Depth) -> String {
-    [
-        part(depth, "Errors", &errors(told)),
-        part(depth, "Files", &list(told.files(), depth)),
-        part(depth, "Actions", &actions(told)),
-        part(depth, "Warnings", &warnings(told)),
-        part(depth, "Undo", &undo(told)),
-        part(depth, "Changes", &changes(told.files(), depth)),
-    ]
-    .concat()
+/// What the plan did, below a heading of the second level.
+pub(super) fn parts(told: &PlanReport<'_>) -> String {
+    let parts = [
+        ("Errors", errors(told)),
+        ("Actions", actions(told)),
+        ("Warnings", warnings(told)),
+        ("Undo", undo(told)),
+        ("Changes", changes(told.files())),
+    ];
+    let parts = parts.iter().filter(|(_, inside)| !inside.is_empty());
+    let parts = parts.map(|(title, inside)| format!("<h3>{title}</h3>\n{inside}"));
+    parts.collect()
 }
 
-fn part(depth: Depth, title: &str, inside: &str) -> String {
-    match depth {
-        _ if inside.is_empty() => String::new(),
-        Depth::Page => format!("<section>\n<h2>{title}</h2>\n{inside}</section>\n"),
-        Depth::Step(_) => format!("<h3>{title}</h3>\n{inside}"),
-    }
-}
-
-fn errors(told: &Told<'_>) -> String {
+fn errors(told: &PlanReport<'_>) -> String {
     let each = told.errors().map(|(action, class, message, remedy)| {
         let action = action.map(|action| format!("{} · ", escaped(action)));
         format!(
@@ -84,12 +70,13 @@ fn errors(told: &Told<'_>) -> String {
 
 /// `3 files, +12 −4`
 fn total(files: &[FileExhibit]) -> String {
-    let sum = |of: fn(&FileExhibit) -> u64| files.iter().map(of).sum();
-    let (more, less) = (
-        sum(|file| file.summary.lines_added),
-        sum(|file| file.summary.lines_removed),
-    );
-    format!("{} {}", counted(files.len(), "file"), counts(more, less))
+    let more = files.iter().map(|file| file.summary.lines_added).sum();
+    let less = files.iter().map(|file| file.summary.lines_removed).sum();
+    format!(
+        "{} {}",
+        counted(files.len() as u64, "file"),
+        counts(more, less)
+    )
 }
 
 /// Nothing for a file without lines.
@@ -102,37 +89,12 @@ fn counts(more: u64, less: u64) -> String {
     )
 }
 
-/// The id of a file on the page; `n` counts from 0.
-fn anchor(depth: Depth, n: usize) -> String {
-    match depth {
-        Depth::Page => format!("file-{}", n + 1),
-        Depth::Step(step) => format!("step-{step}-file-{}", n + 1),
-    }
-}
-
-fn list(files: &[FileExhibit], depth: Depth) -> String {
-    if files.is_empty() {
-        return String::new();
-    }
-    let items = files.iter().enumerate().map(|(n, file)| {
-        format!(
-            "<li><a href=\"#{}\"><span class=\"soft\">{}</span><span>{}</span>{}</a></li>\n",
-            anchor(depth, n),
-            kind(file),
-            escaped(&place(file)),
-            counts(file.summary.lines_added, file.summary.lines_removed)
-        )
-    });
-    let items: String = items.collect();
-    format!("<nav class=\"files\" aria-label=\"Changed files\"><ol>\n{items}</ol></nav>\n")
-}
-
-fn actions(told: &Told<'_>) -> String {
-    let items = told.actions().map(|(done, id, what)| {
-        let (class, word) = match done {
-            Done::Yes => ("good", "done"),
-            Done::Failed => ("bad", "failed"),
-            Done::Skipped => ("wait", "skipped"),
+fn actions(told: &PlanReport<'_>) -> String {
+    let items = told.actions().map(|(word, id, what)| {
+        let class = match word {
+            "done" => "good",
+            "failed" => "bad",
+            _ => "wait",
         };
         format!(
             "<li><span class=\"state {class}\">{word}</span> <strong>{}</strong><br>{}</li>\n",
@@ -147,7 +109,7 @@ fn actions(told: &Told<'_>) -> String {
     format!(
         "<details{}><summary>{}</summary><ol class=\"actions\">\n{}</ol></details>\n",
         open(items.len()),
-        counted(items.len(), "action"),
+        counted(items.len() as u64, "action"),
         items.concat()
     )
 }
@@ -157,33 +119,27 @@ fn open(count: usize) -> &'static str {
     if count > OPEN { "" } else { " open" }
 }
 
-fn warnings(told: &Told<'_>) -> String {
+fn warnings(told: &PlanReport<'_>) -> String {
     let each = told.warnings();
     let each = each.map(|warning| format!("<p>{}</p>\n", escaped(warning)));
     each.collect()
 }
 
-fn undo(told: &Told<'_>) -> String {
+fn undo(told: &PlanReport<'_>) -> String {
     let (sentence, command) = told.undo();
     let command = command.map(|command| block(&command)).unwrap_or_default();
     format!("<p>{}</p>\n{command}", escaped(&sentence))
 }
 
-fn changes(files: &[FileExhibit], depth: Depth) -> String {
+fn changes(files: &[FileExhibit]) -> String {
     let open = open(files.len());
-    let heading = match depth {
-        Depth::Page => "h3",
-        Depth::Step(_) => "h4",
-    };
-    let each = files.iter().enumerate().map(|(n, file)| {
-        let place = escaped(&place(file));
-        // A link to something inside opens the details.
+    let each = files.iter().map(|file| {
         format!(
-            "<details class=\"file\"{open}><summary><{heading}>{place}</{heading}> <span class=\"soft\">{}</span> \
-             {}</summary>\n<div id=\"{}\">{}</div></details>\n",
+            "<details class=\"file\"{open}><summary><h4>{}</h4> <span class=\"soft\">{}</span> {}</summary>\n\
+             <div>{}</div></details>\n",
+            escaped(&place(file)),
             kind(file),
             counts(file.summary.lines_added, file.summary.lines_removed),
-            anchor(depth, n),
             change(file)
         )
     });

@@ -4,6 +4,8 @@
 
 use std::{
     borrow::Cow,
+    cell::Cell,
+    io::{self, IsTerminal as _},
     process,
     sync::{
         Arc, OnceLock,
@@ -16,14 +18,42 @@ use std::{
 use rustix::event::{PollFd, PollFlags};
 
 use crate::{
-    cli::{logs, print_unless, streams::ready, terminal::Shown, told::told},
-    host::{Host, Interrupt, Interrupts},
-    perform::{Answer, Arrived, RunEvent, Settings, overdue},
+    host::{Host, Interrupt, Interrupts, Moment},
+    perform::{Answer, Arrived, Reply, RunEvent, Settings, overdue},
     task::{Course, Reach},
     telemetry::Telemetry,
 };
 
-use super::{Form, unread, waits_in_vain};
+use super::{
+    ended::code_or_signal,
+    logs,
+    streams::{print_unless, ready},
+    terminal::{self, ProgressDisplay},
+    told::told,
+};
+
+/// What is written to stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AnswerForm {
+    /// The document that `--reply` names.
+    Document,
+    /// Text for the person who typed the call.
+    Text,
+}
+
+impl AnswerForm {
+    /// The form of the answer to `oneact call`, with the `--reply` that was given.
+    pub(super) fn of_call(reply: Option<Reply>) -> Self {
+        if reply.is_none() && io::stdout().is_terminal() {
+            Self::Text
+        } else {
+            Self::Document
+        }
+    }
+}
+
+/// How long the run waits, after a signal, for a reader that takes nothing.
+const READER: Duration = Duration::from_secs(5);
 
 /// How long a run may take to end by itself after a signal or a timeout. In this time servers end, also on a busy
 /// machine, and an unfinished plan is undone.
@@ -49,7 +79,7 @@ fn start_watching(watch: impl FnOnce() + Send + 'static) {
     clippy::exit,
     reason = "where the main thread does not come to its end, nobody returns an exit code"
 )]
-pub(in crate::cli) fn end_after_signal(interrupts: Interrupts) {
+pub(super) fn end_after_signal(interrupts: Interrupts) {
     start_watching(move || {
         let Ok(wake) = interrupts.wake() else { return };
         if ready(&mut [PollFd::new(wake, PollFlags::IN)], || None).is_err() {
@@ -71,15 +101,15 @@ pub(super) struct Watched {
     pub(super) settings: Settings,
     pub(super) arrived: Arrived,
     pub(super) course: Course,
-    pub(super) shown: Shown,
+    pub(super) shown: ProgressDisplay,
     telemetry: Option<Telemetry>,
-    form: Form,
+    form: AnswerForm,
     /// Whether the run or the thread has begun to write the answer.
     spoken: AtomicBool,
     /// The exit code of the run, once it has written its answer whole.
     pub(super) written: OnceLock<u8>,
     /// The number of bytes of the answer that the reader has taken.
-    pub(super) taken: AtomicUsize,
+    taken: AtomicUsize,
 }
 
 impl Watched {
@@ -87,7 +117,7 @@ impl Watched {
         host: Host,
         settings: Settings,
         arrived: Arrived,
-        (shown, form): (Shown, Form),
+        (shown, form): (ProgressDisplay, AnswerForm),
     ) -> Self {
         let telemetry = Telemetry::of_environment(arrived.trace(&settings), arrived.begun, &host);
         let arrived = match telemetry.as_ref().and_then(Telemetry::trace) {
@@ -108,15 +138,49 @@ impl Watched {
         }
     }
 
-    /// The answer as it is written to stdout.
-    pub(super) fn text<'a>(&self, answer: &'a Answer) -> Cow<'a, [u8]> {
-        match self.form {
-            Form::Document => Cow::Borrowed(&answer.line),
-            Form::Text => {
+    /// Prints the answer, after the reason of a failure and the preview: in merged streams, the answer comes last. Returns the exit code, also if nobody has taken all of the answer:
+    /// some callers close stdout with their signal.
+    pub(super) fn print(&self, answer: &Answer, code: u8) -> Result<u8, u8> {
+        if let Some(failure) = &answer.outcome().failure {
+            logs::failed(failure);
+        }
+        if let Some(preview) = &answer.outcome().preview {
+            terminal::show(preview, answer.outcome().state);
+        }
+        let text = match self.form {
+            AnswerForm::Document => Cow::Borrowed(&answer.line),
+            AnswerForm::Text => {
                 let operation = self.arrived.operation.as_str();
                 let text = told(answer, operation, self.arrived.begun.passed());
                 Cow::Owned(text.into_bytes())
             }
+        };
+        let printed = print_unless(&text, &self.taken, &self.waits_in_vain());
+        let interrupts = self.host.interrupts();
+        printed
+            .map(|()| code)
+            .map_err(|_| code_or_signal(1, interrupts))
+    }
+
+    /// Decides when the run stops waiting for the reader of the envelope: at the second signal from now on, or when
+    /// the reader has taken nothing for [`READER`] after the first one. Callers often send a signal first and then
+    /// read.
+    fn waits_in_vain(&self) -> impl Fn() -> bool {
+        let interrupts = self.host.interrupts();
+        let before = interrupts.count();
+        let idle: Cell<Option<(usize, Moment)>> = Cell::new(None);
+        move || match interrupts.count().saturating_sub(before) {
+            0 => false,
+            1 => {
+                let taken = self.taken.load(Ordering::Relaxed);
+                let (_, since) = idle
+                    .take()
+                    .filter(|(earlier, _)| *earlier == taken)
+                    .unwrap_or_else(|| (taken, self.host.moment()));
+                idle.set(Some((taken, since)));
+                since.passed() >= READER
+            }
+            _ => true,
         }
     }
 
@@ -171,19 +235,10 @@ impl Watched {
                 self.settings.reply,
                 &self.host,
             );
-            let interrupts = self.host.interrupts();
-            let code = answer.exit_code(interrupts.caught());
-            if let Some(failure) = &answer.outcome().failure {
-                logs::failed(failure);
-            }
-            let stop = waits_in_vain(&self.host, &self.taken);
-            let printed = print_unless(&self.text(&answer), &self.taken, &stop);
+            let code = answer.exit_code(self.host.interrupts().caught());
+            let printed = self.print(&answer, code);
             self.send(&answer);
-            process::exit(
-                printed
-                    .map_or_else(|_| unread(interrupts), |()| code)
-                    .into(),
-            );
+            process::exit(printed.unwrap_or_else(|code| code).into());
         }
         // Wait while a reader takes the answer.
         let mut before = None;
@@ -195,7 +250,7 @@ impl Watched {
             tracing::error!(
                 "the answer could not be written: its reader took nothing of it for {GRACE:?}"
             );
-            unread(self.host.interrupts())
+            code_or_signal(1, self.host.interrupts())
         });
         process::exit(code.into());
     }
