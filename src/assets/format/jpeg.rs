@@ -3,38 +3,35 @@
 use super::source::{Flaw, Source, broken};
 
 const START: [u8; 3] = [0xFF, 0xD8, 0xFF];
+const END: [u8; 2] = [0xFF, 0xD9];
+const IMAGE: &str = "the image: its end marker is missing";
 
-/// Checks the markers from the start to the end of the image, and that there is a frame with pixels and a scan.
+/// Checks the segments up to the first scan, and that there are a frame with pixels before it and the end of the image
+/// behind it. In the data of a scan, the bytes of the end marker do not occur.
 pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     if source.peek()? != Some(START) {
         return Err(Flaw::Other);
     }
     source.skip(2, "the first marker")?;
-    let mut frame = false;
-    let mut scan = false;
-    let mut marker = next_marker(source)?;
+    let mut has_pixels = false;
     loop {
-        marker = match marker {
-            0xD9 if frame && scan => return Ok(()),
-            0xD9 => return broken("the image ends before its first scan"),
+        let start = source.at();
+        match source.exact(IMAGE)? {
+            // Further bytes 0xFF are padding.
+            [0xFF, 0xFF] => source.move_to(start + 1, IMAGE)?,
             // TEM and restart markers have no segment.
-            0x01 | 0xD0..=0xD7 => next_marker(source)?,
-            _ => {
-                segment(source, marker, &mut frame)?;
-                if marker == 0xDA {
-                    scan = true;
-                    after_scan(source)?
-                } else {
-                    next_marker(source)?
-                }
-            }
-        };
+            [0xFF, 0x01 | 0xD0..=0xD7] => {}
+            END => return broken("the image ends before its first scan"),
+            [0xFF, 0xDA] if has_pixels => return end(source),
+            [0xFF, marker] => has_pixels |= segment(source, marker)?,
+            _ => return broken(format!("at byte {start} there is no marker")),
+        }
     }
 }
 
-/// Checks one segment. In a frame header (SOF0 to SOF15 without DHT, JPG and DAC), only the width is checked: the
-/// height may follow later.
-fn segment(source: &mut Source, marker: u8, frame: &mut bool) -> Result<(), Flaw> {
+/// Skips a segment. Returns whether it is a frame header (SOF0 to SOF15 without DHT, JPG and DAC), whose width must be
+/// above 0. The height may follow later.
+fn segment(source: &mut Source, marker: u8) -> Result<bool, Flaw> {
     let start = source.at();
     let size = u16::from_be_bytes(source.exact("a segment")?);
     if size < 2 {
@@ -42,43 +39,25 @@ fn segment(source: &mut Source, marker: u8, frame: &mut bool) -> Result<(), Flaw
             "the segment at byte {start} says it has {size} bytes"
         ));
     }
-    if matches!(marker, 0xC0..=0xCF) && !matches!(marker, 0xC4 | 0xC8 | 0xCC) {
+    let is_frame = matches!(marker, 0xC0..=0xCF) && !matches!(marker, 0xC4 | 0xC8 | 0xCC);
+    if is_frame {
         let [_, _, _, w0, w1] = source.exact("a frame header")?;
-        if u16::from_be_bytes([w0, w1]) == 0 {
+        if (w0, w1) == (0, 0) {
             return broken("its frame header says that it has no pixels");
         }
-        *frame = true;
     }
-    source.move_to(start + u64::from(size), "a segment")
+    source.move_to(start + u64::from(size), "a segment")?;
+    Ok(is_frame)
 }
 
-fn next_marker(source: &mut Source) -> Result<u8, Flaw> {
-    let [byte] = source.exact("the image: its end marker is missing")?;
-    if byte != 0xFF {
-        return broken(format!("at byte {} there is no marker", source.at() - 1));
-    }
-    marker_code(source)
-}
-
-/// Reads the code after 0xFF. Further bytes 0xFF are padding.
-fn marker_code(source: &mut Source) -> Result<u8, Flaw> {
+/// Searches for the end marker.
+fn end(source: &mut Source) -> Result<(), Flaw> {
+    let mut last = 0;
     loop {
-        match source.exact("the image: its end marker is missing")? {
-            [0xFF] => {}
-            [code] => return Ok(code),
+        let [byte] = source.exact(IMAGE)?;
+        if [last, byte] == END {
+            return Ok(());
         }
-    }
-}
-
-/// Skips entropy-coded data, in which 0xFF is followed by 0 or by a restart code. Returns the next marker.
-fn after_scan(source: &mut Source) -> Result<u8, Flaw> {
-    loop {
-        let [byte] = source.exact("the image: its end marker is missing")?;
-        if byte == 0xFF {
-            match marker_code(source)? {
-                0 | 0xD0..=0xD7 => {}
-                code => return Ok(code),
-            }
-        }
+        last = byte;
     }
 }
