@@ -129,23 +129,16 @@ fn verdict(diagnosis: &Diagnosis) -> String {
 
 /// Breaks the text at words into lines of at most 80 columns. All lines but the first begin after `indent`.
 fn wrapped(text: &str, indent: usize) -> String {
-    let mut lines = String::new();
-    let mut column = indent;
+    let mut lines: Vec<String> = Vec::new();
     for word in visible_lines(text).split_whitespace() {
-        let length = width(word);
-        if column > indent && column + 1 + length > COLUMNS {
-            lines.push('\n');
-            lines.push_str(&" ".repeat(indent));
-            column = indent;
-        } else if column > indent {
-            lines.push(' ');
-            column += 1;
+        match lines.last_mut() {
+            Some(line) if indent + width(line) + 1 + width(word) <= COLUMNS => {
+                line.extend([" ", word]);
+            }
+            _ => lines.push(word.to_owned()),
         }
-        lines.push_str(word);
-        column += length;
     }
-    lines.push('\n');
-    lines
+    lines.join(&format!("\n{}", " ".repeat(indent))) + "\n"
 }
 
 /// A line of another program.

@@ -73,16 +73,18 @@ impl Ledger<'_> {
             let link = revoke_row(tx, &row, person)?;
             let mut head = link.clone();
             let steps = made_in(tx, &row)?;
-            let mut reuses = Vec::new();
+            let mut others = Vec::new();
             for made in [&row].into_iter().chain(&steps) {
-                reuses.extend(tx.rows(&Which::reuses_of(&made.id), usize::MAX)?);
+                others.extend(tx.rows(&Which::reuses_of(&made.id), usize::MAX)?);
             }
-            let mut tasks = Vec::new();
-            for used in [&row].into_iter().chain(&reuses) {
-                tasks.extend(task_of(tx, used)?);
+            // The task of each of them.
+            let used = [&row].into_iter().chain(&others);
+            let parents: Vec<String> = used.filter_map(|used| used.parent.clone()).collect();
+            for parent in parents {
+                others.extend(row_of(tx, &parent)?);
             }
             let (mut left, mut along) = (Vec::new(), steps);
-            for answer in reuses.into_iter().chain(tasks) {
+            for answer in others {
                 if answer.id != row.id
                     && left.iter().chain(&along).all(|known| known.id != answer.id)
                     && answer.revoked_by.is_none()
@@ -161,14 +163,6 @@ fn delivery_of(tx: &mut Tx<'_>, row: &Row) -> Result<Option<String>, StoreError>
     let claim = tx.link_of(row)?.and_then(|link| link.body()?.claim);
     let claim = claim.map(|claim| tx.claim(claim)).transpose()?.flatten();
     Ok(claim.and_then(|claim| claim.delivery))
-}
-
-/// The answer of the task of which this is a step.
-fn task_of(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Row>, CommandError> {
-    let Some(parent) = &row.parent else {
-        return Ok(None);
-    };
-    Ok(row_of(tx, parent)?)
 }
 
 fn revoke_row(tx: &mut Tx<'_>, row: &Row, person: By<'_>) -> Result<Head, CommandError> {

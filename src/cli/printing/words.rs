@@ -59,53 +59,41 @@ pub(crate) fn pruned(row: &Row) -> bool {
 /// `date` prints a recorded time.
 pub(crate) fn note(step: &SessionStep, date: impl Fn(&str) -> String) -> String {
     let row = &step.row;
-    let mut notes = Vec::new();
-    if row.state.is_none() {
-        notes.push("before oneact".to_owned());
-    }
-    if let Some(position) = row.position {
-        notes.push(format!("step {position} of a task"));
-    }
-    if let Some(from) = step.from {
-        notes.push(format!("from #{from}"));
-    }
-    if let Some(under) = step.under {
-        notes.push(format!("under #{under}"));
-    }
-    if row.state == Some(RowState::Pending) {
-        notes.push(waits(row));
-    } else if let Some(fault) = &row.fault {
-        notes.push(match recoverable(row) {
-            Some(true) => format!("{fault}, recoverable"),
-            Some(false) | None => fault.clone(),
-        });
-    }
-    if let Some(adjusted) = adjusted(row) {
-        notes.push(adjusted);
-    }
-    let made = row.made();
-    if step.from.is_none() && !made.is_empty() {
-        let names: Vec<&str> = made.iter().map(|made| made.ref_id.as_str()).collect();
-        notes.push(format!("→ {}", names.join(", ")));
-    }
-    if let (Some(_), Some(reason)) = (row.state, row.reason.as_deref())
-        && !is_old_answer(row)
-        && !matches!(reason, "new" | "retry")
-    {
-        notes.push(format!("again: {reason}"));
-    }
-    if row.state == Some(RowState::Unknown) {
-        notes.push("may have happened".to_owned());
-    }
-    if row.revoked_by.is_some() {
-        let verb = if is_grant(row) { "closed" } else { "revoked" };
-        notes.push(verb.to_owned());
-    } else if let Some(review) = step.review.as_ref().filter(|_| step.from.is_none()) {
-        notes.push(self::review(review, date));
-    }
-    if pruned(row) {
-        notes.push("pruned".to_owned());
-    }
+    let fault = row.fault.as_ref().map(|fault| match recoverable(row) {
+        Some(true) => format!("{fault}, recoverable"),
+        Some(false) | None => fault.clone(),
+    });
+    let made = row.made().into_iter().filter(|_| step.from.is_none());
+    let made: Vec<String> = made.map(|made| made.ref_id).collect();
+    let reason = row.reason.as_deref().filter(|reason| {
+        let is_usual = matches!(*reason, "new" | "retry");
+        row.state.is_some() && !is_old_answer(row) && !is_usual
+    });
+    let review = step.review.as_ref().filter(|_| step.from.is_none());
+    let is = |holds: bool, what: &str| holds.then(|| what.to_owned());
+    let notes = [
+        is(row.state.is_none(), "before oneact"),
+        row.position
+            .map(|position| format!("step {position} of a task")),
+        step.from.map(|from| format!("from #{from}")),
+        step.under.map(|under| format!("under #{under}")),
+        if step.waits() {
+            Some(waits(row))
+        } else {
+            fault
+        },
+        adjusted(row),
+        is(!made.is_empty(), &format!("→ {}", made.join(", "))),
+        reason.map(|reason| format!("again: {reason}")),
+        is(row.state == Some(RowState::Unknown), "may have happened"),
+        match row.revoked_by {
+            Some(_) if is_grant(row) => Some("closed".to_owned()),
+            Some(_) => Some("revoked".to_owned()),
+            None => review.map(|review| self::review(review, date)),
+        },
+        is(pruned(row), "pruned"),
+    ];
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
     line(&notes.join("; "))
 }
 
