@@ -40,7 +40,7 @@ pub(crate) use failure::of_http;
 pub(crate) use file_plan::foresee;
 pub(crate) use hidden::Hidden;
 pub(crate) use hold::hold;
-pub(crate) use launch::{handed_on, launch, warm};
+pub(crate) use launch::{handed_on, launch};
 pub(crate) use perform::{perform, show};
 pub(crate) use steps::Steps;
 pub(crate) use work::{FileOrder, FileWork, GrantWork, Ready, Work};

@@ -15,7 +15,7 @@ use crate::{
 /// The most names of tools in a message.
 const MOST: usize = 30;
 
-/// Lists the tools of the server: of a warm one if its entry says so, otherwise of one that is started and ended. `None` if the tool states no schema.
+/// Lists the tools of a server that is started for this and ended. `None` if the tool states no schema.
 pub(crate) fn input_schema(
     server: &Server,
     tool: &str,
@@ -25,8 +25,7 @@ pub(crate) fn input_schema(
     let operation = OperationId::new(host.timestamp(), host.random_bytes());
     let scratch = Staging::open(&project.state_dir, operation.as_str())?;
     let own = project.own_files();
-    let mut spec = executor::launch(server, &project.root, scratch.dir(), &own)?;
-    spec.warm = executor::warm(server, &project.root, &project.state_dir);
+    let spec = executor::launch(server, &project.root, scratch.dir(), &own)?;
     let tools = inspect(&spec, host).result.map_err(|error| {
         let fault = match &error {
             error if error.is_a_wrong_start() => Fault::ServerNotFound,

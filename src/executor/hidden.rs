@@ -168,22 +168,15 @@ impl Hidden {
             let found = document.pointer(pointer)?;
             found.as_str().map(|text| self.text(text))
         };
-        let prompt = || {
-            Some(AiPrompt {
-                system: text("/aiPrompt/system")?,
-                user: text("/aiPrompt/user")?,
-            })
-        };
-        let response = || {
-            Some(AiResponse {
-                summary: text("/aiResponse/summary")?,
-                raw: text("/aiResponse/raw")?,
-            })
+        let both = |one: &str, other: &str| {
+            let both = (text(one)?, text(other)?);
+            (both.0.len() + both.1.len() <= LARGEST_RESULT).then_some(both)
         };
         Ai {
-            prompt: prompt().filter(|said| said.system.len() + said.user.len() <= LARGEST_RESULT),
-            response: response()
-                .filter(|said| said.summary.len() + said.raw.len() <= LARGEST_RESULT),
+            prompt: both("/aiPrompt/system", "/aiPrompt/user")
+                .map(|(system, user)| AiPrompt { system, user }),
+            response: both("/aiResponse/summary", "/aiResponse/raw")
+                .map(|(summary, raw)| AiResponse { summary, raw }),
         }
     }
 }

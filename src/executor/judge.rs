@@ -47,7 +47,7 @@ impl Judged {
         if self.open == Open::Maybe {
             self.open = match told {
                 None => Open::Yes(" The answer could not be searched for a time-out."),
-                Some(told) if has_one(&told.to_lowercase(), &TIME_OUT) => {
+                Some(told) if has_one(&told.to_lowercase(), TIME_OUT) => {
                     Open::Yes(" The answer names a time-out.")
                 }
                 Some(_) => Open::No,
@@ -290,65 +290,32 @@ pub(super) fn shorten(text: &str) -> String {
 }
 
 /// The phrases of a time-out.
-const TIME_OUT: [&str; 20] = [
-    "timed out",
-    "timed_out",
-    "timed-out",
-    "timedout",
-    "timeout",
-    "time-out",
-    "time_out",
-    "deadline exceeded",
-    "deadline_exceeded",
-    "deadlineexceeded",
-    "deadline has elapsed",
-    "error -32001",
-    "status 408",
-    "status code 408",
-    "status 504",
-    "status code 504",
-    "http 408",
-    "http 504",
-    "504 gateway",
-    "curl: (28)",
-];
+const TIME_OUT: &str = "timed out;timed_out;timed-out;timedout;timeout;time-out;time_out;deadline exceeded;\
+    deadline_exceeded;deadlineexceeded;deadline has elapsed;error -32001;status 408;status code 408;http 408;status 504;\
+    status code 504;http 504;504 gateway;curl: (28)";
 
 /// What the message says of each class that has a text of its own, and phrases of the class, in lower case; the first
 /// class that matches wins.
-const PHRASES: [(Fault, &str, &[&str]); 4] = [
+const PHRASES: [(Fault, &str, &str); 4] = [
     (
         Fault::RateLimited,
         "it was rate limited; wait before trying again",
-        &["too many requests", "rate limit", "rate-limit", "ratelimit"],
+        "too many requests;rate limit;rate-limit;ratelimit",
     ),
     (
         Fault::OutOfMemory,
         "it ran out of memory; smaller inputs or other parameters may help",
-        &[
-            "out of memory",
-            "out-of-memory",
-            "outofmemory",
-            "cannot allocate memory",
-            "memoryerror",
-            "bad_alloc",
-            "oom-kill",
-        ],
+        "out of memory;out-of-memory;outofmemory;cannot allocate memory;memoryerror;bad_alloc;oom-kill",
     ),
     (
         Fault::InputCorrupt,
         "the input appears corrupt or incomplete",
-        &[
-            "corrupt",
-            "incomplete",
-            "truncated",
-            "moov atom not found",
-            "invalid data found when processing input",
-        ],
+        "corrupt;incomplete;truncated;moov atom not found;invalid data found when processing input",
     ),
     (
         Fault::ToolTimeout,
         "it timed out, possibly for network connectivity or rate limiting",
-        &TIME_OUT,
+        TIME_OUT,
     ),
 ];
 
@@ -365,8 +332,8 @@ fn by_text(text: &str) -> Option<Fault> {
     found.map(|(fault, ..)| *fault)
 }
 
-fn has_one(text: &str, phrases: &[&str]) -> bool {
-    phrases.iter().any(|phrase| text.contains(phrase))
+fn has_one(text: &str, phrases: &str) -> bool {
+    phrases.split(';').any(|phrase| text.contains(phrase))
 }
 
 /// Whether a text contains a number by itself, not as a part of another one.

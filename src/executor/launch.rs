@@ -114,7 +114,7 @@ fn endpoint(
 }
 
 /// How the server is kept for other runs, if its entry says so.
-pub(crate) fn warm(server: &Server, root: &Utf8Path, state_dir: &Utf8Path) -> Option<Warm> {
+pub(super) fn warm(server: &Server, root: &Utf8Path, state_dir: &Utf8Path) -> Option<Warm> {
     let Lifetime::Idle { idle, at_once } = server.lifetime else {
         return None;
     };

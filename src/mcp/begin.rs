@@ -11,7 +11,7 @@ use super::{
     session::Session,
     spec::{ServerSpec, Warm},
     transport::Opened,
-    warm::{self, Purpose},
+    warm,
 };
 use crate::host::Host;
 
@@ -29,11 +29,11 @@ pub(super) fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session
 pub(super) fn borrow(
     server: &ServerSpec,
     warm: &Warm,
-    wanted: (Purpose, Option<Duration>),
+    budget: Option<Duration>,
     host: &Host,
 ) -> Result<(Runtime, Session), String> {
     let began = host.moment();
-    let opened = Opened::borrowed(warm::borrow(server, warm, wanted, host)?, began);
+    let opened = Opened::borrowed(warm::borrow(server, warm, budget, host)?, began);
     entered(opened, server, host).map_err(|error| error.to_string())
 }
 

@@ -19,7 +19,6 @@ use super::{
     spec::{ArgumentCheck, News, Resumption, ServerSpec, ToolCall},
     tools::{self, ToolListing},
     wait::Limits,
-    warm::Purpose,
     wire::CallLine,
 };
 use crate::{
@@ -99,9 +98,8 @@ pub(crate) fn call_among(
     }
     let mut note = None;
     if let Some(warm) = &server.warm {
-        let wanted = (Purpose::Call, call.budget);
         tell(News::Starting);
-        let cold = match borrow(server, warm, wanted, host) {
+        let cold = match borrow(server, warm, call.budget, host) {
             Ok((runtime, session)) => {
                 let end = called(runtime, session, after, asked, tell);
                 if !end.was_too_late() {

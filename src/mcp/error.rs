@@ -4,7 +4,7 @@ use std::{io, time::Duration};
 
 use super::{
     message::CALL, questions::Questions, refusal::Trouble, report::ExitDescription, spec::Caller,
-    stderr::cause, wire::Heard,
+    stderr::cause,
 };
 use crate::{
     host::Interrupt,
@@ -73,7 +73,7 @@ pub(crate) enum CallError {
     ExitedBeforeReady {
         server: String,
         ended: Option<ExitDescription>,
-        heard: Heard,
+        heard: bool,
         stderr_tail: String,
     },
 
@@ -186,7 +186,7 @@ pub(crate) enum CallError {
         server: String,
         method: &'static str,
         ended: Option<ExitDescription>,
-        heard: Heard,
+        heard: bool,
         stderr_tail: String,
     },
 
@@ -264,7 +264,7 @@ impl CallError {
         else {
             return false;
         };
-        *heard == Heard::Nothing && matches!(ended, Some(ExitDescription::Code(1..)))
+        !*heard && matches!(ended, Some(ExitDescription::Code(1..)))
     }
 
     /// The kind of a failure over HTTP.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    begin::{borrow, open},
+    begin::open,
     closing::Closing,
     era::{self, Opening, Setting},
     error::CallError,
@@ -12,7 +12,6 @@ use super::{
     spec::ServerSpec,
     tools::{self, ToolListing},
     wait::Limits,
-    warm::Purpose,
 };
 use crate::{host::Host, task::Secrets};
 
@@ -26,12 +25,9 @@ pub(crate) struct Inspection {
     pub(crate) secrets: Secrets,
 }
 
-/// Starts a server, greets it, lists its tools and ends it. If the spec asks for a warm server, that is asked, unless there
-/// is none for this run. No tool is called. The handshake and the list may each take the startup timeout. Must not be called from async code.
+/// Starts a server, greets it, lists its tools and ends it. No tool is called. The handshake and the list may each take the startup timeout. Must not be called from async code.
 pub(crate) fn inspect(server: &ServerSpec, host: &Host) -> Inspection {
-    let warm = server.warm.as_ref();
-    let warm = warm.and_then(|warm| borrow(server, warm, (Purpose::Look, None), host).ok());
-    let (runtime, mut session) = match warm.map_or_else(|| open(server, host), Ok) {
+    let (runtime, mut session) = match open(server, host) {
         Ok(opened) => opened,
         Err(error) => {
             return Inspection {
@@ -65,9 +61,7 @@ async fn look(
 ) -> Result<Vec<ToolListing>, CallError> {
     // Found out anew: what a look learns is to be true now.
     let at = Setting::new(server, host, None);
-    if session.peer.is_none() {
-        era::negotiate(session, Opening::Discover, &at).await?;
-    }
+    era::negotiate(session, Opening::Discover, &at).await?;
     *ready_after = Some(session.started.elapsed());
     session.limits = Limits::within(server.startup_timeout);
     tools::all(session).await

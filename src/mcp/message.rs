@@ -145,25 +145,6 @@ pub(super) enum Extent {
     Part,
 }
 
-/// Whether the server was sent a notification.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Notified {
-    #[default]
-    No,
-    Yes,
-}
-
-impl RpcError {
-    /// Whether an error without an id can be the answer to a request that the server could not read. Some servers also
-    /// answer a notification with -32600 (invalid request), because it has no id.
-    pub(super) fn is_about_an_unread_request(&self, notified: Notified) -> bool {
-        match notified {
-            Notified::No => matches!(self.code, -32700 | -32600),
-            Notified::Yes => self.code == -32700,
-        }
-    }
-}
-
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "T: Deserialize<'de>"))]
 struct Head<'a, T> {

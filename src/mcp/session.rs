@@ -24,7 +24,7 @@ use super::{
     spec::{Progress, ServerSpec},
     transport::{Opened, Transport},
     wait::{Alarm, Halt, Limits},
-    wire::{End, Heard},
+    wire::End,
 };
 use crate::{
     host::{Host, Moment},
@@ -203,7 +203,7 @@ impl Session {
     pub(super) fn error(&self, halt: Halt, method: &'static str) -> CallError {
         let server = self.spec.name.clone();
         let greeting = is_greeting(method);
-        let unheard = self.link.wire.heard == Heard::Nothing;
+        let unheard = !self.link.wire.heard;
         if let Some(why) = self.is_too_much(&halt, method) {
             return CallError::TooMuch {
                 server,
@@ -262,7 +262,7 @@ impl Session {
     /// not fail by itself.
     fn is_too_much(&self, halt: &Halt, method: &str) -> Option<String> {
         let wire = &self.link.wire;
-        let acts = wire.progressed == Heard::Protocol || wire.asked.is_some();
+        let acts = wire.progressed || wire.asked.is_some();
         if method != CALL || wire.bytes <= bounds::COMMON_BYTES || acts || self.link.is_remote() {
             return None;
         }

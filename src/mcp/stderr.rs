@@ -128,14 +128,8 @@ static NAMES_IT: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// Words of lines that say that there is an error, or where to read more, but not which error.
-const ELSEWHERE: [&str; 6] = [
-    "a complete log of this run",
-    "another exception occurred",
-    "direct cause of the following exception",
-    "note: run with `rust_backtrace",
-    "for more information",
-    "--help",
-];
+const ELSEWHERE: &str = "a complete log of this run;another exception occurred;direct cause of the following exception;\
+    note: run with `rust_backtrace;for more information;--help";
 
 /// The line that says why the server ended.
 pub(super) fn cause(stderr: &str) -> Option<Cow<'_, str>> {
@@ -191,7 +185,7 @@ fn is_raised(line: &str) -> bool {
 fn tells(line: &str) -> bool {
     let lower = line.to_lowercase();
     !line.starts_with(char::is_whitespace)
-        && !ELSEWHERE.iter().any(|words| lower.contains(words))
+        && !ELSEWHERE.split(';').any(|words| lower.contains(words))
         && NAMES_IT
             .as_ref()
             .is_some_and(|pattern| pattern.is_match(line))

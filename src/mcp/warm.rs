@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     host::Program,
-    task::{PROTECTED, SCRATCH, hexadecimal},
+    task::{SCRATCH, hexadecimal},
 };
 
 use super::{
@@ -41,8 +41,6 @@ enum Ask {
     Start(Box<Start>),
     /// Lend the server for a call, if it was started in the way that has this digest.
     Borrow(String),
-    /// Lend the server to list its tools, if this is its other digest.
-    Look(String),
     /// The server is sound; what was agreed with it.
     Back(Option<Peer>),
     About,
@@ -84,8 +82,6 @@ struct Start {
     cwd: Utf8PathBuf,
     env: Vec<(String, String)>,
     digest: String,
-    /// Without the files that the server protects: another verb names them differently.
-    digest_for_a_look: String,
     idle: Duration,
     shutdown_grace: Duration,
 }
@@ -100,8 +96,7 @@ impl Start {
             argv: program.argv.clone(),
             cwd: program.cwd.clone(),
             env: program.env.clone(),
-            digest: digest(spec, program, Purpose::Call),
-            digest_for_a_look: digest(spec, program, Purpose::Look),
+            digest: digest(spec, program),
             idle: warm.idle,
             shutdown_grace: spec.shutdown_grace,
         }
@@ -133,17 +128,9 @@ fn scratch_of(env: &[(String, String)]) -> Option<&str> {
     own.map(|(_, value)| value.as_str())
 }
 
-/// What a run borrows a server for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
-    Call,
-    /// To list its tools.
-    Look,
-}
-
 /// Identifies the way in which a server is started: its argv, directory and environment, the protocol, and the state of
 /// the programs that its argv names. The scratch directory of the run is left out, and the terminal, which no server sees.
-fn digest(spec: &ServerSpec, program: &Program, purpose: Purpose) -> String {
+fn digest(spec: &ServerSpec, program: &Program) -> String {
     let mut hash = blake3::Hasher::new();
     let mut put = |text: &str| {
         hash.update(&(text.len() as u64).to_le_bytes());
@@ -157,8 +144,7 @@ fn digest(spec: &ServerSpec, program: &Program, purpose: Purpose) -> String {
     }
     let scratch = scratch_of(&program.env);
     for (name, value) in &program.env {
-        let differs = name == "TERM" || (name == PROTECTED && purpose == Purpose::Look);
-        if scratch != Some(value) && !differs {
+        if scratch != Some(value) && name != "TERM" {
             put(name);
             put(value);
         }

@@ -10,9 +10,7 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::{
     bounds,
-    message::{
-        self, Answer, CALL, Inbound, Notified, Outbound, Request, Response, is_greeting, is_number,
-    },
+    message::{self, Answer, CALL, Inbound, Outbound, Request, Response, is_greeting, is_number},
     questions,
     raw::{Raw, place},
     refusal::Refusal,
@@ -37,10 +35,12 @@ pub(super) struct Wire {
     /// Why nothing more will be received, if the link is over.
     pub(super) end: Option<End>,
     pub(super) call: CallLine,
-    notified: Notified,
-    pub(super) heard: Heard,
+    /// Whether the server was sent a notification.
+    notified: bool,
+    /// Whether a message of the protocol was received.
+    pub(super) heard: bool,
     /// Whether progress of the awaited request was received.
-    pub(super) progressed: Heard,
+    pub(super) progressed: bool,
     /// The bytes of the awaited request.
     pub(super) bytes: usize,
     noise: u64,
@@ -51,14 +51,6 @@ pub(super) struct Wire {
     request_bytes: usize,
     /// A note about an answer with `NaN` or `Infinity`.
     pub(super) not_finite: Option<String>,
-}
-
-/// Whether a message of the protocol was received.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Heard {
-    #[default]
-    Nothing,
-    Protocol,
 }
 
 /// Whether `tools/call` was sent.
@@ -110,7 +102,7 @@ impl Wire {
         self.answer = None;
         self.progress = None;
         self.not_finite = None;
-        self.progressed = Heard::Nothing;
+        self.progressed = false;
         let before = self.outgoing.len();
         self.write(Some(id), method, params);
         self.unsent = self.outgoing.len();
@@ -120,7 +112,7 @@ impl Wire {
     /// Queues a message. Without an id, it is a notification.
     pub(super) fn write(&mut self, id: Option<i64>, method: &str, params: Map<String, Value>) {
         if id.is_none() {
-            self.notified = Notified::Yes;
+            self.notified = true;
         }
         let message = Outbound {
             jsonrpc: "2.0",
@@ -182,7 +174,7 @@ impl Wire {
         let begin = noise.len();
         self.note_noise(noise);
         if !matches!(message, Inbound::Noise) {
-            self.heard = Heard::Protocol;
+            self.heard = true;
         }
         match message {
             Inbound::Noise | Inbound::Notification => {}
@@ -233,9 +225,12 @@ impl Wire {
             (None, Answer::Result(_)) => false,
             // It may be truncated before its id, and no other request is open.
             (None, Answer::Malformed(_)) => true,
+            // The server could not read the request. Some servers also answer a notification with -32600 (invalid
+            // request), because it has no id.
             (None, Answer::Error(error)) => {
                 is_greeting(method)
-                    || (method == CALL && error.is_about_an_unread_request(self.notified))
+                    || method == CALL
+                        && (error.code == -32700 || error.code == -32600 && !self.notified)
             }
         }
     }
@@ -255,7 +250,7 @@ impl Wire {
         if let (Some(params), Some((id, _))) = (params, self.awaited)
             && is_number(&params.progress_token.to_string(), id)
         {
-            self.progressed = Heard::Protocol;
+            self.progressed = true;
             self.progress = Some(Progress {
                 done: params.progress,
                 total: params.total,

@@ -170,20 +170,6 @@ pub enum Backup {
     Kept,
 }
 
-impl Hazards {
-    fn writes(&self) -> bool {
-        self.effects.read_only != Some(true)
-    }
-
-    fn is(&self, reversibility: Reversibility) -> bool {
-        self.amplifiers.reversibility == Some(reversibility)
-    }
-
-    fn regretted(&self, regret: Regret) -> bool {
-        self.amplifiers.regret == Some(regret)
-    }
-}
-
 /// What makes an action risky. A hint that is missing counts as MCP's default, which is the worst.
 struct RiskFactor {
     risk: Risk,
@@ -195,46 +181,53 @@ const RULES: [RiskFactor; 8] = [
     RiskFactor {
         risk: Risk::Medium,
         because: "it may change the open world (`open_world` is not false)",
-        holds: |of| of.writes() && of.effects.open_world != Some(false),
+        holds: |of| writes(of) && of.effects.open_world != Some(false),
     },
     RiskFactor {
         risk: Risk::Medium,
         because: "a repetition has a further effect (`idempotent` is not true)",
-        holds: |of| of.writes() && of.effects.idempotent != Some(true),
+        holds: |of| writes(of) && of.effects.idempotent != Some(true),
     },
     RiskFactor {
         risk: Risk::Medium,
         because: "only a part of it can be undone (`reversibility` is partial)",
-        holds: |of| of.is(Reversibility::Partial),
+        holds: |of| of.amplifiers.reversibility == Some(Reversibility::Partial),
     },
     RiskFactor {
         risk: Risk::Medium,
         because: "`regret_potential` is medium",
-        holds: |of| of.regretted(Regret::Medium),
+        holds: |of| of.amplifiers.regret == Some(Regret::Medium),
     },
     RiskFactor {
         risk: Risk::High,
         because: "it may destroy something that has no backup (`destructive` is not false)",
         holds: |of| {
-            of.writes() && of.effects.destructive != Some(false) && of.backup != Backup::Kept
+            writes(of) && of.effects.destructive != Some(false) && of.backup != Backup::Kept
         },
     },
     RiskFactor {
         risk: Risk::High,
         because: "it cannot be undone (`reversibility` is irreversible)",
-        holds: |of| of.is(Reversibility::Irreversible),
+        holds: |of| of.amplifiers.reversibility == Some(Reversibility::Irreversible),
     },
     RiskFactor {
         risk: Risk::High,
         because: "`regret_potential` is high",
-        holds: |of| of.regretted(Regret::High),
+        holds: |of| of.amplifiers.regret == Some(Regret::High),
     },
     RiskFactor {
         risk: Risk::Critical,
         because: "it cannot be undone, and `regret_potential` is high",
-        holds: |of| of.is(Reversibility::Irreversible) && of.regretted(Regret::High),
+        holds: |of| {
+            of.amplifiers.reversibility == Some(Reversibility::Irreversible)
+                && of.amplifiers.regret == Some(Regret::High)
+        },
     },
 ];
+
+fn writes(of: &Hazards) -> bool {
+    of.effects.read_only != Some(true)
+}
 
 /// A risk, and the rules that lead to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

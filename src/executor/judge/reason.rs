@@ -66,22 +66,12 @@ fn class_name(chunk: &str) -> &str {
 }
 
 /// What SDKs say, in lower case, if the tool has run and its result cannot be sent.
-const RAN: [&str; 11] = [
-    "output validation error",
-    "invalid result",
-    "invalid structured content",
-    "invalid tools/call result",
-    "structured_content must",
-    "error serializing",
-    "json serializable",
-    "serialization depth",
-    "circular structure",
-    "serialize a bigint",
-    "operator to search for 'content' in",
-];
+const RAN: &str = "output validation error;invalid result;invalid structured content;invalid tools/call result;\
+    structured_content must;error serializing;json serializable;serialization depth;circular structure;\
+    serialize a bigint;operator to search for 'content' in";
 
 fn says_it_ran(lower: &str) -> bool {
-    RAN.iter().any(|sentence| lower.contains(sentence))
+    RAN.split(';').any(|sentence| lower.contains(sentence))
 }
 
 /// Whether a code of JSON-RPC says itself what went wrong: the request could not be read, or was refused unread.

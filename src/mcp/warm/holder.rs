@@ -237,17 +237,13 @@ impl<'h> Holder<'h> {
     fn answer(&mut self, ask: &Ask, line: Line) -> Then {
         let mut then = Then::Stays;
         let told = match ask {
-            Ask::Borrow(digest) | Ask::Look(digest)
-                if self.is_as_wanted(ask, digest) && self.after == Then::Stays =>
-            {
+            Ask::Borrow(digest) if *digest == self.start.digest && self.after == Then::Stays => {
                 if self.lent.is_none() {
                     self.lend(line);
                     return Then::Stays;
                 }
                 Told::Busy
             }
-            // Whoever only looks ends nothing.
-            Ask::Look(_) => Told::Busy,
             Ask::Borrow(_) => {
                 self.after = Then::Ends;
                 then = self.when_free();
@@ -272,13 +268,6 @@ impl<'h> Holder<'h> {
         let _ = line.send(&told, &[]);
         self.last = Some(line);
         then
-    }
-
-    fn is_as_wanted(&self, ask: &Ask, digest: &str) -> bool {
-        match ask {
-            Ask::Look(_) => digest == self.start.digest_for_a_look,
-            _ => digest == self.start.digest,
-        }
     }
 
     /// Lets no further run reach the server. Afterwards, the name of the socket may be that of another holder.

@@ -10,7 +10,7 @@ use crate::{
 };
 
 use super::{
-    Ask, HOLD, Lent, Purpose, Start, Told, digest,
+    Ask, HOLD, Lent, Start, Told, digest,
     packet::{AT_ONCE, Line},
     place::SocketDirectory,
 };
@@ -78,7 +78,6 @@ struct Wish<'a> {
     spec: &'a ServerSpec,
     program: &'a Program,
     warm: &'a Warm,
-    purpose: Purpose,
     host: &'a Host,
     begun: Moment,
     /// What is left of the time of the run.
@@ -95,12 +94,11 @@ impl Wish<'_> {
     }
 }
 
-/// Borrows a server for a call. It is started if no process of it is free and fewer than allowed are there. To list its
-/// tools, a run borrows only a server that is there. The error says why the run must start a server of its own.
+/// Borrows a server for a call. It is started if no process of it is free and fewer than allowed are there. The error says why the run must start a server of its own.
 pub(crate) fn borrow(
     spec: &ServerSpec,
     warm: &Warm,
-    (purpose, budget): (Purpose, Option<Duration>),
+    budget: Option<Duration>,
     host: &Host,
 ) -> Result<Borrowed, String> {
     let Some(program) = spec.program() else {
@@ -110,17 +108,13 @@ pub(crate) fn borrow(
         spec,
         program,
         warm,
-        purpose,
         host,
         begun: host.moment(),
         budget,
     };
     let place = SocketDirectory::make(&warm.state_dir).map_err(|error| failed(&error))?;
-    let digest = digest(spec, program, purpose);
-    let patience = match purpose {
-        Purpose::Call => wish.within(PATIENCE.min(spec.startup_timeout)),
-        Purpose::Look => Duration::ZERO,
-    };
+    let digest = digest(spec, program);
+    let patience = wish.within(PATIENCE.min(spec.startup_timeout));
     loop {
         for slot in 0..warm.at_once {
             let name = super::socket_name(spec, warm, slot);
@@ -155,12 +149,7 @@ fn at(
 ) -> io::Result<Option<Borrowed>> {
     if let Some(line) = place.connect(name)? {
         line.waits(wish.within(AT_ONCE).max(ROUND))?;
-        let digest = digest.to_owned();
-        let ask = match wish.purpose {
-            Purpose::Call => Ask::Borrow(digest),
-            Purpose::Look => Ask::Look(digest),
-        };
-        line.send(&ask, &[])?;
+        line.send(&Ask::Borrow(digest.to_owned()), &[])?;
         return match line.receive()? {
             Some((Told::Lent(lent), files)) => borrowed(line, lent, files).map(Some),
             Some((Told::Ends, _)) => {
@@ -175,9 +164,6 @@ fn at(
             // A holder that ends closes its connections.
             _ => Ok(None),
         };
-    }
-    if wish.purpose == Purpose::Look {
-        return Ok(None);
     }
     // The holder would belong to what that run's server has left behind, and would be ended with it.
     if host::variable(SCRATCH).is_some() {
