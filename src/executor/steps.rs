@@ -22,7 +22,7 @@ use super::{
 pub(crate) struct Steps {
     bench: Bench,
     whole: Outcome,
-    left: std::vec::IntoIter<(Step, ServerSpec, After)>,
+    left: std::vec::IntoIter<(Step, ServerSpec)>,
     /// What every step gets of the task.
     shared: Ready,
     among: Among,
@@ -44,16 +44,9 @@ impl Steps {
             after: After::End,
             before: Vec::new(),
         };
-        let steps = std::mem::take(&mut ready.job.steps);
-        let afters: Vec<After> = (1..)
-            .zip(&steps)
-            .map(|(next, step)| tool::after(step, steps.get(next..).unwrap_or_default()))
-            .collect();
+        let steps = std::mem::take(&mut ready.job.steps).into_iter();
         let launches = std::mem::take(&mut ready.launches);
-        let left = steps.into_iter().zip(launches).zip(afters);
-        let left: Vec<_> = left
-            .map(|((step, launch), after)| (step, launch, after))
-            .collect();
+        let left: Vec<(Step, ServerSpec)> = steps.zip(launches).collect();
         let whole = Outcome {
             reasoning: std::mem::take(&mut ready.job.reasoning),
             notes: std::mem::take(&mut ready.notes),
@@ -74,7 +67,9 @@ impl Steps {
 
     /// The work of the next step, with what the steps before it made; none after the last one.
     pub(crate) fn next(&mut self, context: &Context<'_>) -> Option<Result<Ready, Failure>> {
-        let (mut step, launch, after) = self.left.next()?;
+        let (mut step, launch) = self.left.next()?;
+        let later = self.left.as_slice().iter().map(|(step, _)| step);
+        self.among.after = tool::after(&step, later);
         self.delivery = step.output.as_ref().map(|output| output.delivery);
         self.repeats = step.entry.once();
         let capability_id = step.entry.id.clone();
@@ -83,7 +78,6 @@ impl Steps {
             operation_id: None,
             state: State::Rejected,
         });
-        self.among.after = after;
         self.among.before.clone_from(&self.whole.executed);
         let supplied = context
             .go_on()

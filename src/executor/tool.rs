@@ -44,10 +44,10 @@ pub(super) struct Servers<'s> {
 }
 
 /// Whether a later step uses the same process.
-pub(super) fn after(step: &Step, later: &[Step]) -> After {
+pub(super) fn after<'s>(step: &Step, mut later: impl Iterator<Item = &'s Step>) -> After {
     let shared = |step: &Step| step.entry.process == Process::Shared;
     let same = |other: &Step| shared(other) && other.server.name == step.server.name;
-    if shared(step) && later.iter().any(same) {
+    if shared(step) && later.any(same) {
         After::Stay
     } else {
         After::End
@@ -89,7 +89,7 @@ pub(super) fn run(
     let mut outcome = Outcome {
         waiting: result.as_ref().err().and_then(|error| waiting(step, error)),
         effect,
-        server: Some(ending(&step.server.name, &seen)),
+        server: Some(told(&step.server.name, &seen)),
         raised,
         notes: seen.asked.iter().map(|asked| refused(asked)).collect(),
         ..Outcome::nothing_done(State::Done, phase, None)
@@ -385,29 +385,29 @@ fn clean(outcome: &mut Outcome, hidden: &Hidden) {
     }
 }
 
-/// What is known about a server that has ended.
-fn ended(name: &str, report: &mcp::ServerReport) -> ServerReport {
+/// What is known about a server. While it may be ending, facts about its end are left out, so that the same run always
+/// gives the same answer.
+fn told(name: &str, report: &mcp::ServerReport) -> ServerReport {
     let info = report.server_info.as_ref();
-    let killed = report.killed.iter().map(|killed| killed.name.clone());
     ServerReport {
         name: name.to_owned(),
         info: info.map(|(name, version)| format!("{name} {version}")),
-        exit_status: report.exit_status.map(|status| status.to_string()),
-        stderr_tail: Some(report.stderr_tail.clone()).filter(|tail| !tail.is_empty()),
-        killed: killed.collect(),
+        exit_status: None,
+        stderr_tail: None,
+        killed: Vec::new(),
         stdout_noise: report.stdout_noise.lines,
         protocol: report.protocol.clone(),
         timings: report.timings,
     }
 }
 
-/// The same for a server that may be ending. Facts about its end are left out, so that the same run always gives the
-/// same answer.
-fn ending(name: &str, report: &mcp::ServerReport) -> ServerReport {
+/// The same for a server that has ended.
+fn ended(name: &str, report: &mcp::ServerReport) -> ServerReport {
+    let killed = report.killed.iter().map(|killed| killed.name.clone());
     ServerReport {
-        exit_status: None,
-        stderr_tail: None,
-        killed: Vec::new(),
-        ..ended(name, report)
+        exit_status: report.exit_status.map(|status| status.to_string()),
+        stderr_tail: Some(report.stderr_tail.clone()).filter(|tail| !tail.is_empty()),
+        killed: killed.collect(),
+        ..told(name, report)
     }
 }

@@ -5,7 +5,7 @@
 //! `server/discover` first: a modern server refuses `initialize` at once, but some legacy servers end at an unknown first
 //! request, or do not answer. A server over HTTP does not end, so it is asked in the modern era first.
 
-use tokio::time::{Duration, Instant};
+use tokio::time::Instant;
 
 use crate::{host::Host, task::Protocol};
 
@@ -21,9 +21,6 @@ use super::{
     transport::Opened,
     wait::Limits,
 };
-
-/// How long a server that has refused the declared handshake may take to answer the other one.
-const HINT: Duration = Duration::from_secs(2);
 
 /// The first request of a server that needs no handshake. It is never the call: only the first message of a server
 /// shows that it is ready, and until then its `startup_timeout` counts, not the limits of the call.
@@ -87,7 +84,8 @@ pub(super) async fn negotiate(
         }
         Protocol::Legacy => {
             tracing::info!("Server {name} is greeted in the legacy era, as `protocol` says.");
-            declared_legacy(session).await?;
+            session.standing = Standing::Declared;
+            initialize(session).await?;
             None
         }
         Protocol::Auto => {
@@ -256,27 +254,6 @@ async fn declared_modern(
             Err(error) => Err(error),
         },
     }
-}
-
-/// The legacy handshake. If it is refused, the other handshake is tried, so that the error can say whether it works.
-async fn declared_legacy(session: &mut Session) -> Result<(), CallError> {
-    let Err(error) = initialize(session).await else {
-        return Ok(());
-    };
-    let CallError::Rpc { code, message, .. } = &error else {
-        return Err(error);
-    };
-    session.limits.until = session.limits.until.min(Instant::now() + HINT);
-    if discover(session).await.is_err() {
-        return Err(error);
-    }
-    session.peer = None;
-    Err(session.mismatch(
-        &format!(
-            "it refused `initialize` with error {code}: {message}, and answers `server/discover`"
-        ),
-        Some(String::new()),
-    ))
 }
 
 /// The version that was agreed on, if oneact supports it.

@@ -207,7 +207,7 @@ pub(crate) enum CallError {
         /// The whole message and the `data` as JSON; none if the error was too long to be read whole.
         words: Option<String>,
         asked: Option<String>,
-        /// The modern era, if the catalog declares it and the server has not answered in it yet.
+        /// The era, if the catalog declares it and the server has not answered in it yet.
         declared: Option<Protocol>,
     },
 
@@ -304,7 +304,7 @@ impl CallError {
 fn doubt(server: &str, declared: Option<Protocol>) -> String {
     declared.map_or_else(String::new, |declared| {
         let remedy = other_protocol(server, declared);
-        format!("; if it does not speak 2026-07-28, {remedy}")
+        format!("; if it speaks another era, {remedy}")
     })
 }
 
