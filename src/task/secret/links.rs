@@ -6,7 +6,7 @@ use std::{borrow::Cow, mem, ops::Range};
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use url::{Url, form_urlencoded};
+use url::Url;
 
 use super::{
     cut::{CUT, cut_json, without},
@@ -54,35 +54,22 @@ pub fn was_redacted(text: &str) -> bool {
 /// The link without its signature, because a link with a new signature leads to the same object. A text that is
 /// not one signed link is returned unchanged.
 pub fn unsigned(text: &str) -> Cow<'_, str> {
-    if !is_link(text) {
-        return Cow::Borrowed(text);
-    }
-    let (rest, fragment) = match text.split_once('#') {
-        Some((rest, fragment)) => (rest, Some(fragment)),
-        None => (text, None),
-    };
-    let Some((place, query)) = rest.split_once('?') else {
+    let end = text.find('#').unwrap_or(text.len());
+    let parts = text.split_at_checked(end).filter(|_| is_link(text));
+    let parts = parts.and_then(|(rest, fragment)| Some((rest.split_once('?')?, fragment)));
+    let Some(((place, query), fragment)) = parts else {
         return Cow::Borrowed(text);
     };
-    let pairs: Vec<&str> = query.split('&').collect();
-    let names: Vec<String> = pairs.iter().copied().map(name).collect();
-    let parts = table::signature(&names);
-    if parts.is_empty() {
+    let names: Vec<String> = query.split('&').map(name).collect();
+    let signature = table::signature(&names);
+    if signature.is_empty() {
         return Cow::Borrowed(text);
     }
-    let named = pairs.iter().zip(&names);
-    let kept = named.filter(|(_, name)| !parts.contains(&name.as_str()));
-    let kept: Vec<&str> = kept.map(|(pair, _)| *pair).collect();
-    let mut link = place.to_owned();
-    if !kept.is_empty() {
-        link.push('?');
-        link.push_str(&kept.join("&"));
-    }
-    if let Some(fragment) = fragment {
-        link.push('#');
-        link.push_str(fragment);
-    }
-    Cow::Owned(link)
+    let named = query.split('&').zip(&names);
+    let kept = named.filter(|(_, name)| !signature.contains(&name.as_str()));
+    let kept: Vec<&str> = kept.map(|(pair, _)| pair).collect();
+    let mark = if kept.is_empty() { "" } else { "?" };
+    Cow::Owned(format!("{place}{mark}{}{fragment}", kept.join("&")))
 }
 
 /// The URL without user name, password, fragment and parameters that grant access. The other parameters keep their
@@ -93,30 +80,22 @@ pub fn presentable(url: &Url) -> String {
     // These fail only for a URL without a host, and such a URL has no user name.
     let _ = shown.set_username("");
     let _ = shown.set_password(None);
-    let grants = |pair: &str| {
-        let mut pairs = form_urlencoded::parse(pair.as_bytes());
-        pairs
-            .next()
-            .is_some_and(|(name, _)| table::grants_access(&name))
-    };
     // The query is cut as text and not encoded again, so the rest of it stays the same byte for byte.
     let query = url.query().unwrap_or_default().split('&');
-    let kept: Vec<&str> = query
-        .filter(|pair| !pair.is_empty() && !grants(pair))
-        .collect();
+    let kept = query.filter(|pair| !pair.is_empty() && !table::grants_access(&name(pair)));
+    let kept: Vec<&str> = kept.collect();
     shown.set_query((!kept.is_empty()).then(|| kept.join("&")).as_deref());
     // A parameter may contain another link.
     redact_presigned(shown.as_str()).into_owned()
 }
 
 fn is_link(text: &str) -> bool {
-    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
-    let web = scheme.is_some_and(|scheme| {
-        ["http", "https"]
-            .iter()
-            .any(|known| scheme.eq_ignore_ascii_case(known))
-    });
-    web && !text.contains(|c: char| c.is_whitespace() || c.is_control())
+    let begins = |scheme: &str| {
+        let start = text.get(..scheme.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
+    (begins("http://") || begins("https://"))
+        && !text.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
 /// The name of a parameter, as servers read it.
