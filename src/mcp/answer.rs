@@ -187,77 +187,44 @@ fn required(data: &Value) -> Vec<String> {
     names.map_or_else(Vec::new, |names| names.keys().cloned().collect())
 }
 
-/// The members of a block or of its resource.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Members<T> {
-    r#type: Option<T>,
-    text: Option<T>,
-    data: Option<T>,
-    blob: Option<T>,
-    uri: Option<T>,
-    name: Option<T>,
-    mime_type: Option<T>,
-    resource: Option<T>,
-}
-
+/// [`Content::Other`] for an unknown kind, or if a required member is missing.
 fn content(block: &str) -> Result<Content, serde_json::Error> {
-    Ok(known(block)?.unwrap_or(Content::Other))
-}
-
-/// None for an unknown kind, or if a required member is missing.
-fn known(block: &str) -> Result<Option<Content>, serde_json::Error> {
-    let Some(block) = members(block) else {
-        return Ok(None);
-    };
-    let mime = text(block.mime_type)?;
-    let kind = text(block.r#type)?;
-    Ok(match kind.as_deref() {
-        Some("text") => text(block.text)?.map(Content::Text),
-        Some("image" | "audio") => text(block.data)?.map(|base64| Content::Blob {
+    let mut block: Value = serde_json::from_str(block)?;
+    let mime = text(&mut block, "mimeType");
+    let read = match text(&mut block, "type").as_deref() {
+        Some("text") => text(&mut block, "text").map(Content::Text),
+        Some("image" | "audio") => text(&mut block, "data").map(|base64| Content::Blob {
             mime,
             base64,
             uri: None,
         }),
-        Some("resource") => match block.resource {
-            Some(resource) => embedded(resource.get())?,
-            None => None,
-        },
+        Some("resource") => block.get_mut("resource").and_then(embedded),
         Some("resource_link") => {
-            let name = text(block.name)?;
-            text(block.uri)?.map(|uri| Content::ResourceLink { uri, name, mime })
+            let name = text(&mut block, "name");
+            text(&mut block, "uri").map(|uri| Content::ResourceLink { uri, name, mime })
         }
         _ => None,
-    })
+    };
+    Ok(read.unwrap_or(Content::Other))
 }
 
-fn embedded(resource: &str) -> Result<Option<Content>, serde_json::Error> {
-    let Some(resource) = members(resource) else {
-        return Ok(None);
-    };
-    let mime = text(resource.mime_type)?;
-    let Some(uri) = text(resource.uri)? else {
-        return Ok(None);
-    };
-    Ok(match text(resource.blob)? {
+fn embedded(resource: &mut Value) -> Option<Content> {
+    let mime = text(resource, "mimeType");
+    let uri = text(resource, "uri")?;
+    match text(resource, "blob") {
         Some(base64) => Some(Content::Blob {
             mime,
             base64,
             uri: Some(uri),
         }),
-        None => text(resource.text)?.map(|text| Content::TextResource { uri, mime, text }),
-    })
+        None => text(resource, "text").map(|text| Content::TextResource { uri, mime, text }),
+    }
 }
 
-/// None if it is no object. serde also reads a struct from an array.
-fn members(json: &str) -> Option<Members<&RawValue>> {
-    let object = json.starts_with('{');
-    object.then(|| serde_json::from_str(json).ok()).flatten()
-}
-
-fn text(member: Option<&RawValue>) -> Result<Option<String>, serde_json::Error> {
-    let member = member.filter(|member| member.get().starts_with('"'));
-    member
-        .map(|member| serde_json::from_str(member.get()))
-        .transpose()
+/// Takes a text out of an object.
+fn text(object: &mut Value, key: &str) -> Option<String> {
+    match object.get_mut(key)?.take() {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
 }
