@@ -67,7 +67,7 @@ pub use proposal::{
 pub(crate) use readable::{Author, Readable, readable};
 pub use rel_path::{PathPattern, RelPath, folded};
 pub use request::{
-    Asker, CapabilityTask, Carried, CarriedIn, Counted, Elicited, Given, Identity, Input, InputRef,
+    Asker, CapabilityTask, Carried, CarriedIn, Elicited, Given, Identity, Input, InputRef,
     MAX_ACTIONS, MAX_STEPS, Nameable, NamedAs, NamedSession, OF_CALLS, PlanName, PlanOrder,
     Question, RefStatus, Resources, Response, ResponseKind, RollbackOrder, SessionFrom, Task,
     ToolQuestions, Validation, Waiting, WaitingApproval, too_many_actions,

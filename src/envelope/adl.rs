@@ -102,7 +102,7 @@ fn envelope(answered: &Answered<'_>) -> Value {
             "has_error": failure.is_some(),
             "error_code": failure.map(|failure| failure.fault.code()),
             "error_message": failure.map(|failure| &failure.message),
-            "retry_count": received.attempt - 1,
+            "retry_count": received.attempt.unwrap_or(1) - 1,
             "recoverable": failure.is_some_and(|failure| failure.recoverable),
         },
         "metadata": {

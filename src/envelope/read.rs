@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::task::{
-    Counted, Failure, Fault, Found, Identity, NamedSession, ProposalKind, Resources, SessionFrom,
-    Task, Trace, redact_presigned,
+    Failure, Fault, Found, Identity, NamedSession, ProposalKind, Resources, SessionFrom, Task,
+    Trace, redact_presigned,
 };
 
 use super::{
@@ -29,9 +29,8 @@ pub struct Received {
     pub kind: ProposalKind,
     /// Whether the delivery has a name, by which it is recognised if it is repeated.
     pub delivery: Delivery,
-    /// As received, or 1.
-    pub attempt: u32,
-    pub counted: Counted,
+    /// None if oneact counts: a delivery after a failure is the next attempt.
+    pub attempt: Option<u32>,
     pub notes: Vec<String>,
     pub task: Result<Task, Failure>,
     /// The task must not be performed after this time.
@@ -142,8 +141,7 @@ pub fn read<S: Into<NamedSession>>(bytes: &[u8], other: impl FnOnce() -> S) -> R
         task_id,
         kind: kind.unwrap_or_default(),
         delivery,
-        attempt: attempt.unwrap_or(1),
-        counted: attempt.map_or(Counted::Unsaid, |_| Counted::Said),
+        attempt,
         echo: take(document, path),
         notes,
         task,
@@ -246,8 +244,7 @@ impl Received {
             task_id: "unknown".to_owned(),
             kind: ProposalKind::Standard,
             delivery: Delivery::Nameless,
-            attempt: 1,
-            counted: Counted::Unsaid,
+            attempt: None,
             notes: Vec::new(),
             task,
             expires_at: None,

@@ -16,7 +16,9 @@ pub(super) fn tell_begin(received: &Received) {
     if received.task.is_ok() {
         let sentence = format!(
             "Read task {:?}, attempt {}, of session {:?}.",
-            received.task_id, received.attempt, received.identity.session_id
+            received.task_id,
+            received.attempt.unwrap_or(1),
+            received.identity.session_id
         );
         info!("{}", redact_presigned(&sentence));
     }

@@ -325,7 +325,7 @@ fn request(
     let entries = asked.steps.iter().map(|step| step.entry.as_str());
     let entries: Vec<&str> = entries.collect();
     let mut around = json!({
-        "task_id": received.task_id, "request_id": received.identity.request_id, "attempt": received.attempt,
+        "task_id": received.task_id, "request_id": received.identity.request_id, "attempt": received.attempt.unwrap_or(1),
         "action": action, "inputs": inputs, "outputs": asked.outputs, "salt": asked.salt,
         "gate": admission,
     });

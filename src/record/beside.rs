@@ -18,7 +18,7 @@ use crate::{
     gate::Caller,
     host::{Host, Moment},
     ledger::{self, Ask, Effects, Ledger, LedgerError, Part, Place, Running, Who, Wish},
-    task::{Admission, Assessment, Counted, Failure, Fault, Need, Reuse, ReviewRule},
+    task::{Admission, Assessment, Failure, Fault, Need, Reuse, ReviewRule},
 };
 
 pub(crate) use steps::StepLedgers;
@@ -141,7 +141,7 @@ impl<'h> RunLedger<'h> {
         received: &Received,
         contact: Contact,
     ) -> Result<Option<Fault>, Failure> {
-        if received.attempt < 2 || self.place == Place::Nowhere {
+        if received.attempt.unwrap_or(1) < 2 || self.place == Place::Nowhere {
             return Ok(None);
         }
         if contact == Contact::Nobody && matches!(self.place, Place::Postgres(_)) {
@@ -286,10 +286,9 @@ impl<'h> RunLedger<'h> {
                 (None, Delivery::Named | Delivery::Numbered) => Some(&self.ids.task),
                 (None, Delivery::Nameless) => None,
             },
-            attempt: match (&self.step, received.counted) {
-                (Some(step), _) => Some(step.run.attempt),
-                (None, Counted::Said) => Some(received.attempt),
-                (None, Counted::Unsaid) => None,
+            attempt: match &self.step {
+                Some(step) => Some(step.run.attempt),
+                None => received.attempt,
             },
             part: self.step.as_ref(),
             bound: match &self.joined {

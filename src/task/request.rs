@@ -121,14 +121,6 @@ impl From<String> for NamedSession {
     }
 }
 
-/// Whether the caller counts attempts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counted {
-    Said,
-    /// oneact counts: a delivery after a failure is the next attempt.
-    Unsaid,
-}
-
 /// An input reference that can be used: it has a URI, and its status says that the input exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputRef {

@@ -319,7 +319,7 @@ fn a_protocol_message_says_who_asks_in_its_own_words() {
         Some("env-1")
     );
     assert_eq!(
-        (received.identity.sequence_number, received.attempt),
+        (received.identity.sequence_number, received.attempt.unwrap()),
         (4, 2)
     );
     assert_eq!(received.echo, document["payload"]);
