@@ -49,7 +49,7 @@ mod wire;
 #[cfg(any(test, fuzzing))]
 pub(crate) use self::wire::overhear;
 pub(crate) use self::{
-    answer::{Content, Structured, ToolAnswer},
+    answer::{Content, ToolAnswer},
     bounds::name as short_name,
     call::{After, CallCourse, CallEnd, call_among},
     check::OutputCheck,

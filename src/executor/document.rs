@@ -2,11 +2,11 @@
 
 use std::{borrow::Cow, collections::HashMap, fmt};
 
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     catalog::Entry,
-    mcp::{Raw, Structured, ToolAnswer},
+    mcp::{Raw, ToolAnswer},
     task::Secrets,
 };
 
@@ -28,19 +28,14 @@ impl Document {
     /// of `result`, as servers write it in the older era. None if the answer says nothing, but `{}` if the entry only
     /// reads. Notes about the answer are added to `notes`.
     pub(super) fn of(entry: &Entry, answer: &ToolAnswer, notes: &mut Vec<String>) -> Option<Self> {
-        let structured = match &answer.structured {
-            Some(Structured::Read(value)) => Some(Self::object(value.clone())),
-            Some(Structured::Large(raw)) if raw.get().starts_with('{') => {
-                Some(Self::Large(raw.clone()))
-            }
-            Some(Structured::Large(raw)) => Some(Self::result(raw.get())),
-            None => None,
-        };
+        let structured = answer.structured.as_ref().map(|raw| match raw.get() {
+            object if object.starts_with('{') => Self::read(raw.clone()),
+            other => Self::result(other),
+        });
         let mut of_texts = Vec::new();
         let said = Said::of(&texts(answer), entry.result.rows, &mut of_texts);
         if let Some(structured) = structured {
-            let is_empty =
-                matches!(&answer.structured, Some(Structured::Read(value)) if is_empty(value));
+            let is_empty = answer.structured.as_ref().is_some_and(is_empty);
             if !is_empty || said == Said::Nothing {
                 let differs = matches!(&structured, Self::Read(value) if said.contradicts(value));
                 notes.extend(differs.then(|| {
@@ -69,26 +64,21 @@ impl Document {
         first_json(answer).map(Self::json)
     }
 
-    fn object(value: Value) -> Self {
-        match value {
-            Value::Object(_) => Self::Read(value),
-            other => Self::Read(json!({ "result": other })),
-        }
-    }
-
     fn result(json: &str) -> Self {
         Self::json(format!("{{\"result\":{json}}}"))
     }
 
-    /// A text that cannot be read as a value, for example because of half a surrogate pair, stays text.
     fn json(json: String) -> Self {
-        if json.len() > LARGE {
-            return Self::Large(json.into());
+        Self::read(json.into())
+    }
+
+    /// A text that cannot be read as a value, for example because of half a surrogate pair, stays text.
+    fn read(raw: Raw) -> Self {
+        if raw.get().len() > LARGE {
+            return Self::Large(raw);
         }
-        match serde_json::from_str(&json) {
-            Ok(value) => Self::Read(value),
-            Err(_) => Self::Read(json!({ "text": json })),
-        }
+        let value = serde_json::from_str(raw.get());
+        Self::Read(value.unwrap_or_else(|_| json!({ "text": raw.get() })))
     }
 
     /// The value at a JSON Pointer (RFC 6901), unless the value itself is large and unread.
@@ -138,8 +128,12 @@ impl fmt::Display for Document {
 }
 
 /// Whether structured content says nothing, so that a text beside it counts.
-fn is_empty(structured: &Value) -> bool {
-    structured.is_null() || structured.as_object().is_some_and(Map::is_empty)
+fn is_empty(structured: &Raw) -> bool {
+    let json = structured.get();
+    let inside = json
+        .strip_prefix('{')
+        .and_then(|json| json.strip_suffix('}'));
+    json == "null" || inside.is_some_and(|inside| inside.trim().is_empty())
 }
 
 /// The value at a pointer in a JSON text. Other values are not built. Of several members with the same name, the last one

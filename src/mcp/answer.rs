@@ -16,21 +16,14 @@ use super::{
 #[derive(Debug, Clone)]
 pub(crate) struct ToolAnswer {
     pub(crate) is_error: bool,
-    /// `structuredContent`; `Some(Null)` if the server said `null`.
-    pub(crate) structured: Option<Structured>,
+    /// `structuredContent`; the text `null` if the server said that.
+    pub(crate) structured: Option<Raw>,
     pub(crate) content: Vec<Block>,
     /// All of the answer.
     pub(crate) whole: Raw,
 }
 
-/// Structured content: its value, or, if it is large, its text, because a value takes many times the size of its text.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Structured {
-    Read(Value),
-    Large(Raw),
-}
-
-/// Structured content of more bytes than this stays text.
+/// Structured content of more bytes than this is not read as a value, which takes many times the size of its text.
 const LARGE: usize = 1 << 20;
 
 /// A content block as text. It is read when it is needed.
@@ -134,17 +127,16 @@ pub(super) fn read(
             )));
         }
     }
-    let structured = wire
-        .structured_content
-        .map(|structured| match structured.get() {
-            json if json.len() <= LARGE => serde_json::from_str(json).map(Structured::Read),
-            _ => Ok(Structured::Large(raw.part(structured))),
-        });
+    if let Some(structured) = wire.structured_content
+        && structured.get().len() <= LARGE
+    {
+        serde_json::from_str::<Value>(structured.get()).map_err(no_result)?;
+    }
     let blocks = wire.content.into_iter();
     let content = blocks.map(|block| Block::new(raw.part(block)));
     Ok(ToolAnswer {
         is_error: wire.is_error.unwrap_or(false),
-        structured: structured.transpose().map_err(no_result)?,
+        structured: wire.structured_content.map(|part| raw.part(part)),
         content: content.collect::<Result<_, _>>().map_err(no_result)?,
         whole: raw,
     })

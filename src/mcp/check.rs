@@ -15,10 +15,11 @@ use tokio::{
 use crate::task::{Author, OutputSchema, readable};
 
 use super::{
-    answer::{Structured, ToolAnswer},
+    answer::ToolAnswer,
     child::failed,
     error::{CallError, Misfit},
     message::LIST,
+    raw::Raw,
     session::Session,
     spec::ToolCall,
     tools::ToolListing,
@@ -113,10 +114,7 @@ pub(super) async fn output(
     if answer.is_error {
         return OutputCheck::None;
     }
-    let structured = answer.structured.as_ref().map(|part| match part {
-        Structured::Read(value) => Ok(value.clone()),
-        Structured::Large(raw) => raw.value(),
-    });
+    let structured = answer.structured.as_ref().map(Raw::value);
     let structured = match structured.transpose() {
         Ok(structured) => structured,
         Err(reason) => return OutputCheck::Unusable(format!("the answer is too large: {reason}")),

@@ -192,11 +192,9 @@ fn call(
     call_among(&mut Vec::new(), After::End, server, call, host, &mut tell)
 }
 
-fn structured(answer: &ToolAnswer) -> Option<&Value> {
-    match answer.structured.as_ref()? {
-        Structured::Read(value) => Some(value),
-        Structured::Large(raw) => panic!("{raw:?}"),
-    }
+fn structured(answer: &ToolAnswer) -> Option<Value> {
+    let raw = answer.structured.as_ref()?;
+    Some(raw.value().unwrap())
 }
 
 /// The text of an answer's only block.

@@ -23,9 +23,7 @@ fn an_answer_that_does_not_is_told_with_the_place_and_kept() {
     };
     assert_eq!(misfits.len(), 1);
     assert_eq!(misfits[0].pointer, "/n");
-    let Some(Structured::Read(kept)) = end.result.unwrap().structured else {
-        panic!("it is not there")
-    };
+    let kept = structured(end.result.as_ref().unwrap()).unwrap();
     assert_eq!(kept["n"], "seven");
 }
 
