@@ -205,3 +205,20 @@ pub(super) fn read_request(
         ..read(&found("", &Value::Object(task)), notes)?
     })
 }
+
+/// The task of one capability that has the other fields of the proposal.
+pub(super) fn of_one(
+    proposal: &Found<'_>,
+    task_id: &str,
+    capability: &str,
+    parameters: Value,
+    notes: &mut Vec<String>,
+) -> Result<CapabilityTask, Failure> {
+    let mut task = proposal.object()?.clone();
+    if matches!(task.get("task_id"), None | Some(Value::Null)) {
+        task.insert("task_id".to_owned(), task_id.into());
+    }
+    task.insert("capability_ids".to_owned(), vec![capability].into());
+    task.insert("parameters".to_owned(), parameters);
+    read(&found("", &Value::Object(task)), notes)
+}

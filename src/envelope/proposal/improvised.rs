@@ -9,7 +9,7 @@ use crate::task::{
     NamedAs, Risk, Task, duration,
 };
 
-use super::of_one;
+use crate::envelope::dispatch::of_one;
 
 pub(super) fn read(
     proposal: &Found<'_>,

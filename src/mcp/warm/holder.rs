@@ -24,7 +24,11 @@ use crate::{
     },
 };
 
-use super::{About, Ask, Lent, Start, Told, packet::Line, place::SocketDirectory};
+use super::{
+    packet::Line,
+    place::SocketDirectory,
+    start::{About, Ask, Lent, Start, Told},
+};
 
 /// From SIGTERM to SIGKILL.
 const TERM_GRACE: Duration = Duration::from_millis(500);

@@ -10,9 +10,9 @@ use crate::{
 };
 
 use super::{
-    Ask, HOLD, Lent, Start, Told, digest,
     packet::{AT_ONCE, Line},
     place::SocketDirectory,
+    start::{Ask, HOLD, Lent, Start, Told, digest, socket_name},
 };
 use crate::mcp::{
     adopted,
@@ -117,7 +117,7 @@ pub(crate) fn borrow(
     let patience = wish.within(PATIENCE.min(spec.startup_timeout));
     loop {
         for slot in 0..warm.at_once {
-            let name = super::socket_name(spec, warm, slot);
+            let name = socket_name(spec, warm, slot);
             let borrowed = at(&place, &name, &digest, wish).map_err(|error| failed(&error))?;
             if let Some(borrowed) = borrowed {
                 return Ok(borrowed);

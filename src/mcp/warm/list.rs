@@ -2,28 +2,16 @@
 
 use std::{io, time::Duration};
 
-use camino::{Utf8Path, Utf8PathBuf};
-use serde::{Deserialize, Serialize};
+use camino::Utf8Path;
 
-use super::{Ask, Told, packet::Line, place::SocketDirectory};
+use super::{
+    packet::Line,
+    place::SocketDirectory,
+    start::{About, Ask, Told},
+};
 
 /// How long the end of a server is waited for: its grace, and the time after SIGTERM. A call goes on for longer.
 const END: Duration = Duration::from_secs(5);
-
-/// A warm server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct About {
-    pub(crate) name: String,
-    pub(crate) root: Utf8PathBuf,
-    /// For people: nothing is decided by it.
-    pub(crate) pid: i32,
-    /// How many runs have borrowed it.
-    pub(crate) uses: u64,
-    pub(crate) age: Duration,
-    /// For how long nobody has called it. None while a run has it.
-    pub(crate) idle: Option<Duration>,
-    pub(crate) idle_limit: Duration,
-}
 
 /// A server that was told to end.
 #[derive(Debug, Clone, PartialEq, Eq)]
