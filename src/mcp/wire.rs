@@ -164,7 +164,10 @@ impl Wire {
         let (noise, message) = message::read(&line);
         let is_readable = !matches!(&message, Inbound::Noise)
             && !matches!(&message, Inbound::Response(response) if response.is_malformed());
-        if !is_readable && let Some(finite) = str::from_utf8(&line).ok().and_then(Finite::of) {
+        if !is_readable
+            && line.starts_with(b"{")
+            && let Some(finite) = str::from_utf8(&line).ok().and_then(Finite::of)
+        {
             let awaits = self.awaited.is_some();
             let note = finite.note("");
             self.hear(finite.json.into_bytes())?;

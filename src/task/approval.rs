@@ -127,7 +127,7 @@ impl fmt::Display for Approver {
 }
 
 /// Whether the user who asked may approve without a signature.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SelfApproval {
     #[default]
     Allowed,
@@ -205,38 +205,26 @@ pub enum Need {
 impl Policy {
     /// The strictest of these rules at this risk.
     pub fn of<'r>(
-        rules: impl Iterator<Item = &'r ApprovalRule> + Clone,
+        rules: impl Iterator<Item = &'r ApprovalRule>,
         risk: Risk,
         because: &[String],
     ) -> Self {
-        let waits = rules.clone().any(|rule| rule.when.holds(risk));
-        let prevented = rules
-            .clone()
-            .any(|rule| rule.own == SelfApproval::Prevented);
-        let named = rules.clone().map(|rule| &rule.approvers);
+        let rules: Vec<&ApprovalRule> = rules.collect();
+        let waits = rules.iter().any(|rule| rule.when.holds(risk));
+        let named = rules.iter().map(|rule| &rule.approvers);
+        let elicitation = rules.iter().map(|rule| rule.elicitation).min();
+        let expires = rules.iter().map(|rule| rule.expires).min();
         Self {
             need: if waits { Need::Approval } else { Need::None },
             risk,
             because: because.to_vec(),
             root: None,
             approvers: named.filter(|list| !list.is_empty()).cloned().collect(),
-            quorum: rules.clone().map(|rule| rule.quorum).max().unwrap_or(1),
-            own: if prevented {
-                SelfApproval::Prevented
-            } else {
-                SelfApproval::Allowed
-            },
-            elicitation: rules
-                .clone()
-                .map(|rule| rule.elicitation)
-                .min()
-                .unwrap_or_default(),
-            expires: rules
-                .clone()
-                .map(|rule| rule.expires)
-                .min()
-                .unwrap_or_default(),
-            show: rules.flat_map(|rule| rule.show.clone()).collect(),
+            quorum: rules.iter().map(|rule| rule.quorum).max().unwrap_or(1),
+            own: rules.iter().map(|rule| rule.own).max().unwrap_or_default(),
+            elicitation: elicitation.unwrap_or_default(),
+            expires: expires.unwrap_or_default(),
+            show: rules.iter().flat_map(|rule| rule.show.clone()).collect(),
         }
     }
 

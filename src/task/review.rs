@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Failure, Fault, named::named};
+use super::{Failure, Fault, named::named, terms::duration_within};
 
 /// The rule of an entry that says `requires_post_review = true`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,15 +137,9 @@ const YEAR: Duration = Duration::from_hours(365 * 24);
 
 /// Reads the time for a review: more than 0, at most a year.
 pub fn review_timeout(text: &str) -> Result<Duration, String> {
-    let parsed: Option<SignedDuration> = text.parse().ok();
-    let timeout = parsed.and_then(|parsed| Duration::try_from(parsed).ok());
-    timeout
-        .filter(|timeout| !timeout.is_zero() && *timeout <= YEAR)
-        .ok_or_else(|| {
-            format!(
-                "{text:?} is not a time for a review: more than 0, at most 8760 hours, e.g. \"72h\""
-            )
-        })
+    let hours = "more than 0, at most 8760 hours, e.g. \"72h\"";
+    duration_within(text, YEAR)
+        .ok_or_else(|| format!("{text:?} is not a time for a review: {hours}"))
 }
 
 /// The `type` of the next action of an answer that a person has to review.

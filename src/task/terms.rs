@@ -175,15 +175,15 @@ const DAY: Duration = Duration::from_hours(24);
 
 /// Reads `90s`, `500ms`, `2m` or `1h30m`: more than 0, at most a day.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let parsed: Option<SignedDuration> = text.parse().ok();
-    let duration = parsed.and_then(|parsed| Duration::try_from(parsed).ok());
-    duration
-        .filter(|duration| !duration.is_zero() && *duration <= DAY)
-        .ok_or_else(|| {
-            format!(
-                "{text:?} is not a duration: more than 0, at most 24 hours, e.g. \"90s\" or \"2m\""
-            )
-        })
+    let hours = "more than 0, at most 24 hours, e.g. \"90s\" or \"2m\"";
+    duration_within(text, DAY).ok_or_else(|| format!("{text:?} is not a duration: {hours}"))
+}
+
+/// A duration of more than 0 and at most that.
+pub(super) fn duration_within(text: &str, most: Duration) -> Option<Duration> {
+    let parsed: SignedDuration = text.parse().ok()?;
+    let duration = Duration::try_from(parsed).ok()?;
+    (!duration.is_zero() && duration <= most).then_some(duration)
 }
 
 /// Reads a duration or a number of seconds: `30`, `0.5`.
