@@ -1,6 +1,6 @@
 //! The result of a task: one value, from which every projection is made. Also how far a run has come ([`Course`]).
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -381,12 +381,13 @@ pub struct PlannedOutput {
 
 /// How far a run has come. The run writes it, and whatever must answer in the run's place reads it.
 #[derive(Debug, Default)]
-pub struct Course(AtomicU8);
+pub struct Course(Mutex<Reach>);
 
 /// What may have happened so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
     /// Nothing that is visible outside the run.
+    #[default]
     Nothing,
     /// A call was started that may be repeated.
     Begun,
@@ -399,25 +400,22 @@ pub enum Reach {
 }
 
 impl Course {
+    fn reach(&self) -> MutexGuard<'_, Reach> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn now(&self) -> Reach {
-        let all = [
-            Reach::Begun,
-            Reach::BegunOnce,
-            Reach::Changing,
-            Reach::Changed,
-        ];
-        let now = self.0.load(Ordering::Acquire);
-        let found = all.into_iter().find(|reach| *reach as u8 == now);
-        found.unwrap_or(Reach::Nothing)
+        *self.reach()
     }
 
     pub fn set(&self, reach: Reach) {
-        self.0.store(reach as u8, Ordering::Release);
+        *self.reach() = reach;
     }
 
     /// Sets the value, unless the present one is higher.
     pub fn raise(&self, reach: Reach) {
-        self.0.fetch_max(reach as u8, Ordering::AcqRel);
+        let mut now = self.reach();
+        *now = reach.max(*now);
     }
 }
 
