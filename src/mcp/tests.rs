@@ -20,8 +20,7 @@ use tempfile::TempDir;
 use crate::{
     host::{Host, Interrupts, Program},
     task::{
-        Effect, Hazards, OnDrift, OutputSchema, Phase, Pinned, Protocol, RiskRule, Secrets,
-        Timings, When,
+        Effect, Hazards, OnDrift, OutputSchema, Phase, Protocol, RiskRule, Secrets, Timings, When,
     },
 };
 

@@ -1,7 +1,7 @@
 //! What a call gives back.
 
 use super::{
-    super::{answer::Block, wire::Wire},
+    super::{answer::Block, message::CALL, wire::Wire},
     *,
 };
 

@@ -6,12 +6,12 @@ use super::*;
 use crate::envelope::fields::OF_PROPOSAL;
 
 /// The least that a proposal of each kind has.
-fn least(kind: Kind) -> Map<String, Value> {
+fn least(kind: ProposalKind) -> Map<String, Value> {
     let least = match kind {
-        Kind::Standard => json!({"name": "task_create"}),
-        Kind::Improvised => json!({"plan_summary": "Tidy up", "steps": [{"name": "a"}]}),
-        Kind::Suggestion => json!({"title": "Archive this"}),
-        Kind::Clarification => json!({"blocked_on": "the date"}),
+        ProposalKind::Standard => json!({"name": "task_create"}),
+        ProposalKind::Improvised => json!({"plan_summary": "Tidy up", "steps": [{"name": "a"}]}),
+        ProposalKind::Suggestion => json!({"title": "Archive this"}),
+        ProposalKind::Clarification => json!({"blocked_on": "the date"}),
     };
     least.as_object().unwrap().clone()
 }
@@ -28,7 +28,11 @@ fn value(key: &str) -> Value {
 }
 
 /// What the least proposal of the kind is told, once with the field and once without it.
-fn told(kind: Kind, key: &str, rule: &dyn Fn(Kind, &str) -> FieldRule) -> [Result<(), String>; 2] {
+fn told(
+    kind: ProposalKind,
+    key: &str,
+    rule: &dyn Fn(ProposalKind, &str) -> FieldRule,
+) -> [Result<(), String>; 2] {
     let (mut with, mut without) = (least(kind), least(kind));
     with.insert(key.to_owned(), value(key));
     without.remove(key);
@@ -40,8 +44,8 @@ fn told(kind: Kind, key: &str, rule: &dyn Fn(Kind, &str) -> FieldRule) -> [Resul
     })
 }
 
-fn cells() -> impl Iterator<Item = (Kind, &'static str)> {
-    let kinds = Kind::ALL.into_iter();
+fn cells() -> impl Iterator<Item = (ProposalKind, &'static str)> {
+    let kinds = ProposalKind::ALL.into_iter();
     kinds.flat_map(|kind| OF_PROPOSAL.split(' ').map(move |key| (kind, key)))
 }
 
@@ -49,11 +53,19 @@ fn cells() -> impl Iterator<Item = (Kind, &'static str)> {
 fn every_cell_is_as_the_specification_says_r_003_11_to_20() {
     let required = |kind, key| {
         [
-            (Kind::Standard, "name", "id of a standard action"),
-            (Kind::Improvised, "plan_summary", "person who approves"),
-            (Kind::Improvised, "steps", "or a `grant`"),
-            (Kind::Suggestion, "title", "what you advise"),
-            (Kind::Clarification, "blocked_on", "exactly what is missing"),
+            (ProposalKind::Standard, "name", "id of a standard action"),
+            (
+                ProposalKind::Improvised,
+                "plan_summary",
+                "person who approves",
+            ),
+            (ProposalKind::Improvised, "steps", "or a `grant`"),
+            (ProposalKind::Suggestion, "title", "what you advise"),
+            (
+                ProposalKind::Clarification,
+                "blocked_on",
+                "exactly what is missing",
+            ),
         ]
         .into_iter()
         .find(|row| (row.0, row.1) == (kind, key))
@@ -68,17 +80,20 @@ fn every_cell_is_as_the_specification_says_r_003_11_to_20() {
         "grant",
     ];
     let forbidden = |kind, key| match (kind, key) {
-        (Kind::Standard, "steps" | "grant") => Some("is one entry of the catalog"),
-        (Kind::Improvised, "parameters" | "parameters_json") => Some("`steps`"),
-        (Kind::Improvised, "task_plan") => Some("a task of its own"),
-        (Kind::Improvised, "under") => Some("under a grant"),
-        (Kind::Suggestion, "under") => Some("kind `standard`"),
-        (Kind::Clarification, "under") => Some("is never performed"),
-        (Kind::Standard | Kind::Improvised | Kind::Suggestion, "blocked_on") => {
-            Some("kind `clarification`")
+        (ProposalKind::Standard, "steps" | "grant") => Some("is one entry of the catalog"),
+        (ProposalKind::Improvised, "parameters" | "parameters_json") => Some("`steps`"),
+        (ProposalKind::Improvised, "task_plan") => Some("a task of its own"),
+        (ProposalKind::Improvised, "under") => Some("under a grant"),
+        (ProposalKind::Suggestion, "under") => Some("kind `standard`"),
+        (ProposalKind::Clarification, "under") => Some("is never performed"),
+        (
+            ProposalKind::Standard | ProposalKind::Improvised | ProposalKind::Suggestion,
+            "blocked_on",
+        ) => Some("kind `clarification`"),
+        (ProposalKind::Suggestion, key) if executable.contains(&key) => Some("kind `standard`"),
+        (ProposalKind::Clarification, key) if executable.contains(&key) => {
+            Some("is never performed")
         }
-        (Kind::Suggestion, key) if executable.contains(&key) => Some("kind `standard`"),
-        (Kind::Clarification, key) if executable.contains(&key) => Some("is never performed"),
         _ => None,
     };
     for (kind, key) in cells() {
@@ -122,15 +137,18 @@ fn each_field_of_a_proposal_has_one_row() {
 fn one_of_two_fields_is_enough_and_an_empty_one_counts_as_missing() {
     let told = |kind, proposal: Value| check(kind, proposal.as_object().unwrap()).is_ok();
     let summary = json!({"plan_summary": "Archive this"});
-    assert!(told(Kind::Suggestion, summary));
+    assert!(told(ProposalKind::Suggestion, summary));
     let grant = json!({"plan_summary": "Tidy up", "grant": {"entries": ["a"]}});
-    assert!(told(Kind::Improvised, grant));
+    assert!(told(ProposalKind::Improvised, grant));
     for empty in [json!(null), json!(""), json!(" … "), json!([]), json!([""])] {
-        assert!(!told(Kind::Clarification, json!({"blocked_on": empty})));
+        assert!(!told(
+            ProposalKind::Clarification,
+            json!({"blocked_on": empty})
+        ));
         let filled = json!({
             "title": "Archive this", "blocked_on": empty, "steps": empty, "name": empty,
             "parameters_json": "{}", "parameters": {}, "grant": {},
         });
-        assert!(told(Kind::Suggestion, filled), "{empty}");
+        assert!(told(ProposalKind::Suggestion, filled), "{empty}");
     }
 }
