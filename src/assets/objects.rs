@@ -30,7 +30,6 @@ use reqwest::Method;
 
 use self::{
     bucket::Bucket,
-    failure::Trouble,
     receive::{Incoming, Received},
 };
 use super::{error::StoreError, print::GoOn};
@@ -41,7 +40,7 @@ use crate::{
 
 pub(crate) use bucket::Conditions;
 pub(crate) use failure::{ObjectError, Why};
-pub(crate) use write::{About, Sending};
+pub(crate) use upload::{About, Upload};
 
 /// The object stores that a run can reach, and what it has seen there. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -56,7 +55,7 @@ struct Inner {
 }
 
 /// An object, with its bucket.
-struct Place {
+struct ObjectPlace {
     bucket: Arc<Bucket>,
     path: Path,
 }
@@ -94,15 +93,15 @@ impl Objects {
         Ok(place.is_some())
     }
 
-    fn place(&self, uri: &Uri) -> Result<Option<Place>, Why> {
+    fn place(&self, uri: &Uri) -> Result<Option<ObjectPlace>, Why> {
         let Some((service, bucket, path)) = named(uri)? else {
             return Ok(None);
         };
         let bucket = self.bucket(service, bucket)?;
-        Ok(bucket.map(|bucket| Place { bucket, path }))
+        Ok(bucket.map(|bucket| ObjectPlace { bucket, path }))
     }
 
-    fn must_place(&self, uri: &Uri) -> Result<Place, Why> {
+    fn must_place(&self, uri: &Uri) -> Result<ObjectPlace, Why> {
         let missing = || Why::Refused(unconfigured(uri));
         self.place(uri)?.ok_or_else(missing)
     }
@@ -110,7 +109,7 @@ impl Objects {
     /// Asks the store for the object, and remembers what it says.
     pub(crate) fn look(&self, uri: &Uri, go_on: GoOn<'_>) -> Result<ObjectPrint, ObjectError> {
         let look = || {
-            let Place { bucket, path } = self.must_place(uri)?;
+            let ObjectPlace { bucket, path } = self.must_place(uri)?;
             bucket.look(&path, go_on)
         };
         let print = look().map_err(error("read", uri))?;
@@ -168,7 +167,7 @@ impl Objects {
         go_on: GoOn<'_>,
     ) -> Result<u64, StoreError> {
         let fail = |why| StoreError::from(error("read", uri)(why));
-        let Place { bucket, path } = self.must_place(uri).map_err(fail)?;
+        let ObjectPlace { bucket, path } = self.must_place(uri).map_err(fail)?;
         let seen = match self.seen(uri) {
             Some(seen) => seen,
             None => self.look(uri, go_on)?,
@@ -192,13 +191,12 @@ impl Objects {
     /// A URL with which anybody can read the object for the time that the settings say.
     pub(crate) fn presigned(&self, uri: &Uri, go_on: GoOn<'_>) -> Result<String, ObjectError> {
         let sign = || {
-            let Place { bucket, path } = self.must_place(uri)?;
+            let ObjectPlace { bucket, path } = self.must_place(uri)?;
             let signer = bucket.client.signer.as_ref();
             let signer = signer
                 .ok_or_else(|| Why::Refused("this store has no presigned URLs".to_owned()))?;
             let lifetime: Duration = self.0.storage.presigned_lifetime;
-            let signed = bucket.wait(go_on, signer.signed_url(Method::GET, &path, lifetime));
-            signed.map_err(|ended| Why::from(Trouble::from(ended)))
+            Ok(bucket.wait(go_on, signer.signed_url(Method::GET, &path, lifetime))?)
         };
         let url = sign().map_err(error("make a presigned URL of", uri))?;
         Ok(url.into())

@@ -1,9 +1,6 @@
 //! Fingerprints of files, and whether a file still has its fingerprint.
 
-use std::{
-    fs::File,
-    io::{self, Read},
-};
+use std::{convert::identity, fs::File, io};
 
 use camino::Utf8Path;
 use ring::digest;
@@ -136,40 +133,38 @@ fn content(file: &File, go_on: GoOn<'_>) -> Result<Content, NoFile> {
 /// The size of a block.
 const MOST: u64 = 1 << 17;
 
-fn hash(mut file: &File, expected: u64, go_on: GoOn<'_>) -> io::Result<(u64, String)> {
+fn hash(file: &File, expected: u64, go_on: GoOn<'_>) -> io::Result<(u64, String)> {
     let mut hash = blake3::Hasher::new();
-    let room = usize::try_from(expected.saturating_add(1).min(MOST)).unwrap_or_default();
-    let mut buffer = vec![0; room];
     let mut bytes = 0;
-    loop {
-        if !go_on() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        match file.read(&mut buffer) {
-            Ok(0) => return Ok((bytes, hash.finalize().to_hex().to_string())),
-            Ok(read) => {
-                hash.update(buffer.get(..read).unwrap_or_default());
-                bytes += read as u64;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    each_block(file, expected, go_on, |block| {
+        hash.update(block);
+        bytes += block.len() as u64;
+    })?;
+    Ok((bytes, hash.finalize().to_hex().to_string()))
 }
 
 /// The SHA-256 of the rest of a file, in lower-case hex.
-pub(super) fn sha256(mut file: &File, go_on: GoOn<'_>) -> io::Result<String> {
+pub(super) fn sha256(file: &File, go_on: GoOn<'_>) -> io::Result<String> {
     let mut hash = digest::Context::new(&digest::SHA256);
-    let mut block = vec![0; usize::try_from(MOST).unwrap_or_default()];
-    loop {
+    each_block(file, MOST, go_on, |block| hash.update(block))?;
+    Ok(hexadecimal(hash.finish().as_ref()))
+}
+
+/// Reads the rest of a file, of which so many bytes are expected.
+fn each_block(
+    mut file: &File,
+    expected: u64,
+    go_on: GoOn<'_>,
+    mut see: impl FnMut(&[u8]),
+) -> io::Result<()> {
+    let room = usize::try_from(expected.saturating_add(1).min(MOST)).unwrap_or_default();
+    host::each_block(&mut file, room, identity, |block| {
         if !go_on() {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        match file.read(&mut block)? {
-            0 => return Ok(hexadecimal(hash.finish().as_ref())),
-            read => hash.update(block.get(..read).unwrap_or_default()),
-        }
-    }
+        see(block);
+        Ok(())
+    })
 }
 
 /// The facts of the file system about the file at `path`. A link is not followed.

@@ -17,10 +17,9 @@ use std::{
 
 use camino::{Utf8Path, Utf8PathBuf};
 use reqwest::{
-    Client, Method, Response, StatusCode,
-    header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderMap, RANGE},
+    Response, StatusCode,
+    header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderMap},
 };
-use rustix::fs::{Mode, OFlags};
 use url::Url;
 
 use super::{
@@ -28,6 +27,7 @@ use super::{
     objects::{ObjectError, Objects, Why, unconfigured},
 };
 use crate::{
+    host,
     task::{
         redact_presigned,
         uri::{Location, Uri},
@@ -48,9 +48,9 @@ pub(crate) enum Reach {
 }
 
 const CONNECT: Duration = Duration::from_secs(2);
-/// The timeouts of HEAD and of the GET that may follow.
-const HEAD: Duration = Duration::from_secs(3);
-const GET: Duration = Duration::from_secs(2);
+/// The longest time for an answer, and for the two of one check.
+const ANSWER: Duration = Duration::from_secs(3);
+const LONGEST: Duration = Duration::from_secs(5);
 /// The longest time for the check of an object.
 const OBJECT: Duration = Duration::from_secs(10);
 const DRY: &str = "a dry run contacts no host";
@@ -119,59 +119,27 @@ impl Look<'_> {
 }
 
 fn local(path: &Utf8Path) -> Reach {
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) => return Reach::Gone(format!("`{path}`: {error}")),
-    };
-    if !metadata.is_file() {
-        let kind = if metadata.is_dir() {
-            "a directory"
-        } else {
-            "a device, pipe or socket"
-        };
-        return Reach::Gone(format!("`{path}` is {kind}, not a file"));
-    }
-    // With NONBLOCK, opening does not wait if the file was replaced by a pipe.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    match rustix::fs::open(path.as_std_path(), flags, Mode::empty()) {
-        Ok(_) => Reach::Ok {
-            bytes: Some(metadata.len()),
+    let opened = host::open_named(path).and_then(|file| file.metadata());
+    match opened {
+        Ok(found) => Reach::Ok {
+            bytes: Some(found.len()),
         },
-        Err(errno) => Reach::Gone(format!("`{path}` cannot be read: {errno}")),
+        Err(error) => Reach::Gone(format!("`{path}`: {error}")),
     }
 }
 
-/// Sends HEAD. If the server refuses it, a GET of the first byte decides: a URL that is presigned for GET answers
-/// HEAD with 403, and some servers do not support HEAD.
 fn http(url: &Url, policy: Policy) -> Reach {
     let unsure = |error: String| Reach::Unsure(redact_presigned(&error).into_owned());
-    let (guard, begun) = (Guard::direct(policy), Instant::now());
+    let begun = Instant::now();
     // A proxy would resolve names itself, so their addresses could not be checked.
-    match (
-        guard.client().connect_timeout(CONNECT).build(),
-        Waiting::new(),
-    ) {
+    let client = Guard::direct(policy).client().connect_timeout(CONNECT);
+    match (client.timeout(ANSWER).build(), Waiting::new()) {
         (Ok(client), Ok(waiting)) => waiting
-            .wait(&|| begun.elapsed() < HEAD + GET, ask(&client, url))
-            .unwrap_or_else(|| unsure("it timed out".to_owned())),
+            .wait(&|| begun.elapsed() < LONGEST, web::look(&client, url))
+            .map_or_else(|| unsure("it timed out".to_owned()), judge),
         (Err(error), _) => unsure(web::cause(&error)),
         (_, Err(error)) => unsure(error.to_string()),
     }
-}
-
-async fn ask(client: &Client, url: &Url) -> Reach {
-    let head = client.request(Method::HEAD, url.clone()).timeout(HEAD);
-    let head = head.send().await;
-    let refused = head.as_ref().is_ok_and(|response| {
-        let status = response.status();
-        status == StatusCode::NOT_IMPLEMENTED
-            || (status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS)
-    });
-    if !refused {
-        return judge(head);
-    }
-    let get = client.get(url.clone()).header(RANGE, "bytes=0-0");
-    judge(get.timeout(GET).send().await)
 }
 
 fn judge(answer: Result<Response, reqwest::Error>) -> Reach {

@@ -114,7 +114,11 @@ impl Staging {
     }
 
     /// Writes a new file in blocks and syncs it. If that fails, the file is removed.
-    pub(crate) fn write(&self, name: &str, bytes: impl Read) -> Result<Utf8PathBuf, StoreError> {
+    pub(crate) fn write(
+        &self,
+        name: &str,
+        mut bytes: impl Read,
+    ) -> Result<Utf8PathBuf, StoreError> {
         let path = self.file(name)?;
         let mut options = File::options();
         // The file may become an asset, which only its owner may change.
@@ -122,8 +126,16 @@ impl Staging {
         let mut file = options
             .open(&path)
             .map_err(StoreError::io("create", &path))?;
-        let written = pump(bytes, &mut file, &path)
-            .and_then(|()| file.sync_all().map_err(StoreError::io("sync", &path)));
+        // Errors of the source and of the destination have different types.
+        let failed = |error| StoreError::Source {
+            path: path.clone(),
+            error,
+        };
+        let written = host::each_block(&mut bytes, BLOCK, failed, |block| {
+            file.write_all(block)
+                .map_err(StoreError::io("write", &path))
+        });
+        let written = written.and_then(|()| file.sync_all().map_err(StoreError::io("sync", &path)));
         if written.is_err() {
             // Only the first error is reported. The directory is removed with the run.
             let _ = fs::remove_file(&path);
@@ -303,24 +315,4 @@ fn private_dir() -> DirBuilder {
     let mut builder = DirBuilder::new();
     builder.mode(PRIVATE);
     builder
-}
-
-/// Copies to the end in blocks. Errors of the source and of the destination have different types.
-pub(super) fn pump(mut from: impl Read, to: &mut File, path: &Utf8Path) -> Result<(), StoreError> {
-    let mut block = vec![0; BLOCK];
-    loop {
-        let length = match from.read(&mut block) {
-            Ok(0) => return Ok(()),
-            Ok(length) => length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => {
-                return Err(StoreError::Source {
-                    path: path.to_owned(),
-                    error,
-                });
-            }
-        };
-        let read = block.get(..length).unwrap_or_default();
-        to.write_all(read).map_err(StoreError::io("write", path))?;
-    }
 }

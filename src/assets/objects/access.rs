@@ -15,7 +15,7 @@ use url::Url;
 
 use super::{
     client::{Connector, Purpose},
-    profile::profile,
+    profile::{Profile, profile},
 };
 use crate::{catalog::Storage, host, task::Service};
 
@@ -134,39 +134,29 @@ impl Access {
             // Nobody named it, so it need not be usable.
             None => profile("default").unwrap_or_default(),
         };
+        let said = |key: &str| found.as_ref()?.get(key).cloned();
         let endpoint = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
         let endpoint = endpoint.into_iter().find_map(set);
+        let endpoint = endpoint.or_else(|| said("endpoint_url"));
         let endpoint = endpoint.map(|text| Url::parse(&text)).transpose();
         let endpoint = endpoint
-            .map_err(|error| format!("the endpoint of the environment is no URL: {error}"))?;
-        let found_endpoint = found.as_ref().and_then(|found| found.endpoint.clone());
-        let endpoint = endpoint.or(found_endpoint);
-        if !endpoint.as_ref().is_none_or(Storage::is_endpoint) {
-            return Err(
-                "the endpoint of the environment or of the profile must be the address of a server without credentials, query \
-                 and fragment"
-                    .to_owned(),
-            );
-        }
+            .ok()
+            .filter(|url| url.as_ref().is_none_or(Storage::is_endpoint));
+        let endpoint = endpoint.ok_or(
+            "the endpoint of the environment or of the profile must be the address of a server without credentials, query \
+             and fragment",
+        )?;
         self.endpoint = self.endpoint.take().or(endpoint);
-        let Some(found) = found else {
-            return Ok(elsewhere);
-        };
-        for (what, value) in [
-            ("`region` of the profile", &found.region),
-            ("`aws_access_key_id` of the profile", &found.key_id),
-            ("`aws_secret_access_key` of the profile", &found.secret_key),
-            ("`aws_session_token` of the profile", &found.token),
-        ] {
-            printable(what, value.as_deref())?;
+        for key in found.iter().flat_map(Profile::keys) {
+            printable(&format!("`{key}` of the profile"), said(key).as_deref())?;
         }
-        self.region = self.region.take().or(found.region);
-        self.keys = match (found.key_id, found.secret_key) {
+        self.region = self.region.take().or_else(|| said("region"));
+        self.keys = match (said("aws_access_key_id"), said("aws_secret_access_key")) {
             (Some(key_id), Some(secret_key)) => {
                 let keys = AwsCredential {
                     key_id,
                     secret_key,
-                    token: found.token,
+                    token: said("aws_session_token"),
                 };
                 Some(Arc::new(StaticCredentialProvider::new(keys)))
             }

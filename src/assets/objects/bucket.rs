@@ -9,7 +9,7 @@ use std::{
 use super::{
     access::{Access, Client},
     client::Purpose,
-    failure::{Trouble, Why},
+    failure::{Why, is_bare},
 };
 use crate::{
     assets::print::GoOn,
@@ -39,7 +39,7 @@ pub(super) const MARK: &str = "oneact-mark";
 
 /// An object that is there.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundObject {
     pub(super) print: ObjectPrint,
     pub(super) mark: Option<String>,
 }
@@ -51,20 +51,11 @@ pub(super) enum Ended {
     Error(Error),
 }
 
-impl From<Ended> for Trouble {
+impl From<Ended> for Why {
     fn from(ended: Ended) -> Self {
         match ended {
-            Ended::Stopped => Self::Why(Why::Stopped),
+            Ended::Stopped => Self::Stopped,
             Ended::Error(error) => Self::of(&error),
-        }
-    }
-}
-
-impl From<Trouble> for Why {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Condition => Self::Changed,
-            Trouble::Why(why) => why,
         }
     }
 }
@@ -137,34 +128,35 @@ impl Bucket {
     }
 
     /// What the store says of an object, and whose it is.
-    pub(super) fn find(&self, client: &Client, path: &Path, go_on: GoOn<'_>) -> Result<Found, Why> {
+    pub(super) fn find(
+        &self,
+        client: &Client,
+        path: &Path,
+        go_on: GoOn<'_>,
+    ) -> Result<FoundObject, Why> {
         let ask = |options| self.wait(go_on, client.store.get_opts(path, options));
         let head = GetOptions {
             head: true,
             ..GetOptions::default()
         };
-        let trouble: Trouble = match ask(head) {
+        match ask(head) {
             Ok(found) => {
                 let mark = found.attributes.get(&self.metadata(MARK));
-                return Ok(Found {
+                Ok(FoundObject {
                     print: self.print(&found),
                     mark: mark.map(|value| value.as_ref().to_owned()),
-                });
+                })
             }
             // The answer to HEAD has no text that tells a missing bucket, or why access is denied.
-            Err(Ended::Error(error)) if Trouble::is_bare(&error) => {
+            Err(Ended::Error(error)) if is_bare(&error) => {
                 let begin = GetOptions {
                     range: Some(GetRange::Bounded(0..1)),
                     ..GetOptions::default()
                 };
-                match ask(begin) {
-                    Ok(_) => Trouble::of(&error),
-                    Err(ended) => ended.into(),
-                }
+                Err(ask(begin).map_or_else(Why::from, |_| Why::of(&error)))
             }
-            Err(ended) => ended.into(),
-        };
-        Err(trouble.into())
+            Err(ended) => Err(ended.into()),
+        }
     }
 
     pub(super) fn print(&self, found: &GetResult) -> ObjectPrint {
@@ -198,22 +190,22 @@ impl Bucket {
                 store.put_opts(path, PutPayload::from_static(b"probe"), options),
             )
         };
-        let first = match create().map_err(Trouble::from) {
-            Err(Trouble::Why(why)) if !matches!(why, Why::Stopped | Why::Unreachable(_)) => {
-                return Err(missing_bucket(Trouble::Why(why)));
+        let first = match create().map_err(Why::from) {
+            Err(why) if !matches!(why, Why::Stopped | Why::Unreachable(_) | Why::Changed) => {
+                return Err(why.of_write());
             }
             first => first,
         };
-        let answer = first.and_then(|_| create().map_err(Trouble::from));
+        let answer = first.and_then(|_| Ok(create()?));
         if let Err(ended) = self.briefly(store.delete(path)) {
-            let why = Why::from(Trouble::from(ended));
+            let why = Why::from(ended);
             tracing::warn!(object = %path, %why, "the object of the probe stays in the bucket");
         }
         match answer {
             // Also if the first one was refused: nobody else knows the name, and the library sends a request again.
-            Err(Trouble::Condition) => Ok(Conditions::Honoured),
+            Err(Why::Changed) => Ok(Conditions::Honoured),
             Ok(_) => Ok(Conditions::Ignored),
-            Err(Trouble::Why(why)) => Err(why),
+            Err(why) => Err(why),
         }
     }
 }
@@ -223,12 +215,4 @@ impl Bucket {
 pub(crate) enum Conditions {
     Honoured,
     Ignored,
-}
-
-/// A write finds no bucket where a read finds no object.
-pub(super) fn missing_bucket(trouble: Trouble) -> Why {
-    match trouble.into() {
-        Why::Gone => Why::NoBucket,
-        why => why,
-    }
 }

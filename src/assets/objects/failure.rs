@@ -1,7 +1,7 @@
 //! Why an object could not be reached. The texts of stores are not passed on: they contain signatures and names of
 //! keys.
 
-use std::error::Error as _;
+use std::iter;
 
 use object_store::Error;
 
@@ -32,7 +32,8 @@ pub(crate) enum Why {
     /// It cannot be reached in this way.
     #[error("{0}")]
     Refused(String),
-    /// The object is not the one that was seen before.
+    /// The object is not the one that was seen before, a condition of a write does not hold, or another request is
+    /// changing the object.
     #[error("the object was changed after it was checked")]
     Changed,
     /// Another program put something there.
@@ -53,58 +54,58 @@ pub(crate) enum Why {
     Unsure(Box<Self>),
 }
 
-/// What an answer means for the next step of a write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// A condition of the request does not hold, or another request is changing the object.
-    Condition,
-    Why(Why),
-}
-
-impl Trouble {
+impl Why {
     pub(super) fn of(error: &Error) -> Self {
         let chain = chain(error);
         let code = between(&chain, "<Code>", "</Code>");
         let code =
             code.filter(|code| code.len() <= 64 && code.bytes().all(|c| c.is_ascii_alphanumeric()));
         if let Some(why) = code.and_then(by_code) {
-            return Self::Why(why);
+            return why;
         }
         let told = || code.map_or_else(String::new, |code| format!(" ({code})"));
-        Self::Why(match error {
+        match error {
             Error::Precondition { .. } | Error::AlreadyExists { .. } | Error::NotModified { .. } => {
-                return Self::Condition;
+                Self::Changed
             }
-            Error::NotFound { .. } => Why::Gone,
-            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => Why::Forbidden(told()),
+            Error::NotFound { .. } => Self::Gone,
+            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => Self::Forbidden(told()),
             // The request for credentials failed.
-            _ if METADATA.iter().any(|host| chain.contains(host)) => Why::Forbidden(
+            _ if METADATA.iter().any(|host| chain.contains(host)) => Self::Forbidden(
                 ": no credentials are named, and the metadata service of this machine gives none; set them in the \
                  environment, or name a profile in [storage]"
                     .to_owned(),
             ),
             _ => match status(&chain) {
-                Some(401 | 403) => Why::Forbidden(told()),
-                Some(301 | 302 | 307 | 308) => Why::Refused(REGION.to_owned()),
+                Some(401 | 403) => Self::Forbidden(told()),
+                Some(301 | 302 | 307 | 308) => Self::Refused(REGION.to_owned()),
                 Some(status @ 400..=499) if status != 408 && status != 429 => {
-                    Why::Refused(format!("the store refuses the request: {status}{}", told()))
+                    Self::Refused(format!("the store refuses the request: {status}{}", told()))
                 }
-                Some(status) => Why::Unreachable(format!("it answers {status}{}", told())),
-                None => Why::Unreachable(root(error)),
+                Some(status) => Self::Unreachable(format!("it answers {status}{}", told())),
+                None => Self::Unreachable(root(error)),
             },
-        })
+        }
     }
 
-    /// Whether the library has sent the request again.
-    pub(super) fn is_repeated(error: &Error) -> bool {
-        chain(error).contains(" retries, max_retries")
+    /// A write finds no bucket where a read finds no object.
+    pub(super) fn of_write(self) -> Self {
+        match self {
+            Self::Gone => Self::NoBucket,
+            why => why,
+        }
     }
+}
 
-    /// Whether the store answered without saying why, as it does to HEAD.
-    pub(super) fn is_bare(error: &Error) -> bool {
-        let chain = chain(error);
-        status(&chain).is_some_and(|status| status < 500) && !chain.contains("<Code>")
-    }
+/// Whether the library has sent the request again.
+pub(super) fn is_repeated(error: &Error) -> bool {
+    chain(error).contains(" retries, max_retries")
+}
+
+/// Whether the store answered without saying why, as it does to HEAD.
+pub(super) fn is_bare(error: &Error) -> bool {
+    let chain = chain(error);
+    status(&chain).is_some_and(|status| status < 500) && !chain.contains("<Code>")
 }
 
 /// The hosts that give credentials to the programs of a virtual machine.
@@ -143,16 +144,17 @@ fn by_code(code: &str) -> Option<Why> {
     }
 }
 
+/// The texts of an error, the outermost first.
+fn texts(error: &Error) -> impl Iterator<Item = String> {
+    let causes = iter::successors(Some(error as &dyn std::error::Error), |error| {
+        error.source()
+    });
+    causes.map(ToString::to_string)
+}
+
 /// Every text of an error. It is only searched, never shown.
 fn chain(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        text.push('\n');
-        text.push_str(&source.to_string());
-        next = source.source();
-    }
-    text
+    texts(error).collect::<Vec<_>>().join("\n")
 }
 
 fn status(chain: &str) -> Option<u16> {
@@ -167,12 +169,7 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
 
 /// The innermost text, which names no URL: "Connection refused".
 fn root(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        text = source.to_string();
-        next = source.source();
-    }
+    let text = texts(error).last().unwrap_or_default();
     let first = text.lines().next().unwrap_or_default();
     let first: String = first.chars().take(200).collect();
     redact_presigned(&first).into_owned()

@@ -1,22 +1,22 @@
 //! Reads a profile from the files of the AWS command line (`~/.aws/credentials` and `~/.aws/config`): fixed keys,
 //! region and endpoint. A profile that gets its keys in another way is refused.
 
-use std::{fs, io};
+use std::{collections::BTreeMap, fs, io};
 
 use camino::Utf8PathBuf;
-use url::Url;
 
 use crate::host;
 
-/// What a profile says.
-#[derive(Default, PartialEq, Eq)]
-pub(super) struct Profile {
-    pub(super) key_id: Option<String>,
-    pub(super) secret_key: Option<String>,
-    pub(super) token: Option<String>,
-    pub(super) region: Option<String>,
-    pub(super) endpoint: Option<Url>,
-}
+/// What a profile says: the values of [`KEYS`].
+pub(super) type Profile = BTreeMap<String, String>;
+
+const KEYS: [&str; 5] = [
+    "aws_access_key_id",
+    "aws_secret_access_key",
+    "aws_session_token",
+    "region",
+    "endpoint_url",
+];
 
 /// Keys that have nothing to do with the access to a bucket.
 const WITHOUT_EFFECT: [&str; 2] = ["output", "cli_"];
@@ -48,60 +48,44 @@ pub(super) fn profile(name: &str) -> Result<Option<Profile>, String> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(format!("`{path}` cannot be read: {error}")),
         };
-        found |= profile
-            .read(&text, &[name, &section])
+        found |= read(&mut profile, &text, &[name, &section])
             .map_err(|why| format!("the profile `{name}` in `{path}` {why}"))?;
     }
     Ok(found.then_some(profile))
 }
 
-impl Profile {
-    /// Reads the section with one of these names. Whether there is one.
-    fn read(&mut self, text: &str, sections: &[&str]) -> Result<bool, String> {
-        let (mut found, mut inside) = (false, false);
-        for line in text.lines() {
-            let trimmed = line.trim();
-            if trimmed.is_empty() || trimmed.starts_with(['#', ';']) {
-                continue;
-            }
-            if let Some(section) = trimmed.strip_prefix('[') {
-                let (section, _) = section.split_once(']').unwrap_or((section, ""));
-                let words: Vec<&str> = section.split_whitespace().collect();
-                inside = sections.contains(&words.join(" ").as_str());
-                found |= inside;
-            } else if inside {
-                let (key, value) = trimmed.split_once('=').unwrap_or((trimmed, ""));
-                // A line that begins with white space belongs to a key with several values.
-                let nested = line.starts_with([' ', '\t']);
-                self.take(key.trim(), value.trim(), nested)?;
-            }
+/// Reads the section with one of these names. Whether there is one.
+fn read(profile: &mut Profile, text: &str, sections: &[&str]) -> Result<bool, String> {
+    let (mut found, mut inside) = (false, false);
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if trimmed.is_empty() || trimmed.starts_with(['#', ';']) {
+            continue;
         }
-        Ok(found)
-    }
-
-    fn take(&mut self, key: &str, value: &str, nested: bool) -> Result<(), String> {
-        let said = (!value.is_empty()).then(|| value.to_owned());
-        match key {
-            _ if nested => {}
-            "aws_access_key_id" => self.key_id = said,
-            "aws_secret_access_key" => self.secret_key = said,
-            "aws_session_token" => self.token = said,
-            "region" => self.region = said,
-            "endpoint_url" => {
-                let endpoint = Url::parse(value)
-                    .map_err(|error| format!("has an `endpoint_url` that is no URL: {error}"))?;
-                self.endpoint = Some(endpoint);
-            }
-            _ if WITHOUT_EFFECT.iter().any(|known| key.starts_with(known)) => {}
-            other => {
-                return Err(format!(
-                    "has the key `{other}`, which oneact does not read; it reads aws_access_key_id, aws_secret_access_key, \
-                     aws_session_token, region and endpoint_url. Set the keys in the environment instead"
-                ));
-            }
+        if let Some(section) = trimmed.strip_prefix('[') {
+            let (section, _) = section.split_once(']').unwrap_or((section, ""));
+            let words: Vec<&str> = section.split_whitespace().collect();
+            inside = sections.contains(&words.join(" ").as_str());
+            found |= inside;
+            continue;
         }
-        Ok(())
+        // A line that begins with white space belongs to a key with several values.
+        if !inside || line.starts_with([' ', '\t']) {
+            continue;
+        }
+        let (key, value) = trimmed.split_once('=').unwrap_or((trimmed, ""));
+        let (key, value) = (key.trim(), value.trim());
+        if KEYS.contains(&key) {
+            profile.insert(key.to_owned(), value.to_owned());
+        } else if !WITHOUT_EFFECT.iter().any(|known| key.starts_with(known)) {
+            return Err(format!(
+                "has the key `{key}`, which oneact does not read; it reads {}. Set the keys in the environment instead",
+                KEYS.join(", ")
+            ));
+        }
     }
+    profile.retain(|_, value| !value.is_empty());
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -110,7 +94,7 @@ mod tests {
 
     fn read(text: &str, name: &str) -> Result<Option<Profile>, String> {
         let mut profile = Profile::default();
-        let found = profile.read(text, &[name, &format!("profile {name}")])?;
+        let found = super::read(&mut profile, text, &[name, &format!("profile {name}")])?;
         Ok(found.then_some(profile))
     }
 
@@ -120,15 +104,24 @@ mod tests {
 
     #[test]
     fn the_keys_of_the_named_profile_are_read_and_no_others() {
-        let default = read(TEXT, "default").unwrap().unwrap();
-        assert_eq!(default.key_id.as_deref(), Some("A"));
-        assert_eq!(default.secret_key.as_deref(), Some("b=c"));
-        assert_eq!(default.region, None);
-        let dev = read(TEXT, "dev").unwrap().unwrap();
-        assert_eq!(dev.region.as_deref(), Some("eu-west-1"));
-        assert_eq!(dev.token.as_deref(), Some("t"));
-        assert_eq!(dev.endpoint.unwrap().port(), Some(9000));
-        assert_eq!(dev.key_id, None);
+        let read_all = |name| {
+            let profile = read(TEXT, name).unwrap().unwrap().into_iter();
+            profile.collect::<Vec<(String, String)>>()
+        };
+        let owned = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs
+                .iter()
+                .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
+                .collect()
+        };
+        let default = [("aws_access_key_id", "A"), ("aws_secret_access_key", "b=c")];
+        assert_eq!(read_all("default"), owned(&default));
+        let dev = [
+            ("aws_session_token", "t"),
+            ("endpoint_url", "http://127.0.0.1:9000"),
+            ("region", "eu-west-1"),
+        ];
+        assert_eq!(read_all("dev"), owned(&dev));
         assert!(read(TEXT, "other").unwrap().is_none());
     }
 

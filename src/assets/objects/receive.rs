@@ -18,7 +18,7 @@ use ring::digest::{Context, SHA256};
 
 use super::{
     bucket::{Bucket, Ended},
-    failure::{Trouble, Why},
+    failure::Why,
 };
 use crate::{
     assets::print::GoOn,
@@ -67,7 +67,7 @@ impl<'a> Incoming<'a> {
                 first => first,
             }
         };
-        let first = first.map_err(Trouble::from)?;
+        let first = first?;
         Ok(Self {
             bucket,
             path,
@@ -114,7 +114,7 @@ impl<'a> Incoming<'a> {
                 Ok(())
             });
             let written = writer.join();
-            received.map_err(Trouble::from)?;
+            received?;
             Ok(written.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
         })
     }

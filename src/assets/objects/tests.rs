@@ -73,7 +73,7 @@ impl Objects {
 
 /// Puts an object as another program does.
 pub(in crate::assets) fn put(objects: &Objects, uri: &Uri, content: &'static [u8]) {
-    let Place { bucket, path } = objects.must_place(uri).unwrap();
+    let ObjectPlace { bucket, path } = objects.must_place(uri).unwrap();
     let client = bucket.client.clone();
     bucket
         .wait(&|| true, async {
@@ -235,7 +235,7 @@ fn store_while(
     let file = dir.join("file");
     std::fs::write(&file, "RIFF").unwrap();
     let nowhere = at("http://127.0.0.1:9", ("id", "secret"));
-    let Place { bucket, path } = nowhere.must_place(&uri()).unwrap();
+    let ObjectPlace { bucket, path } = nowhere.must_place(&uri()).unwrap();
     let mark = notes::mark(dir, &bucket, &path).unwrap();
     let answers: Vec<String> = answers
         .iter()
@@ -244,12 +244,12 @@ fn store_while(
     let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
     let (endpoint, asked) = answering(&answers);
     let objects = at(&endpoint, ("id", "secret"));
-    let Place { bucket, .. } = objects.must_place(&uri()).unwrap();
+    let ObjectPlace { bucket, .. } = objects.must_place(&uri()).unwrap();
     notes::keep_conditions(dir, &bucket, Conditions::Honoured);
     let about = About {
         bytes: 4,
         sha256: "a".repeat(64),
-        operation_id: "op_1",
+        operation: "op_1".to_owned(),
         media_type: "audio/wav",
     };
     let go_on = || go_on(&lock(&asked));
@@ -257,7 +257,7 @@ fn store_while(
     let sending = objects.send(&uri(), &file, about, dir, &go_on).unwrap();
     let stored = objects.commit(sending, &go_on);
     let asked = lock(&asked).clone();
-    (stored.map(|(print, _)| print), asked)
+    (stored, asked)
 }
 
 /// The answers to the two requests of a look at what is not there.

@@ -19,14 +19,14 @@ use object_store::{
 
 use super::{
     access::Client,
-    bucket::{Bucket, Ended, Found, MARK, missing_bucket},
+    bucket::{Bucket, Conditions, Ended, FoundObject, MARK},
     client::{AT_ONCE, Purpose, RETRY_TIMEOUT},
-    failure::{Trouble, Why},
+    failure::{Why, is_repeated},
     notes::{self, Held},
 };
 use crate::{
     assets::print::GoOn,
-    task::{ObjectPrint, Service},
+    task::{ObjectPrint, Service, Uri},
 };
 
 /// An object that is smaller than this is sent in one request. The size of a part.
@@ -41,20 +41,28 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// What is written, and where.
 #[derive(Debug)]
 pub(super) struct Target {
+    pub(super) uri: Uri,
     pub(super) bucket: Arc<Bucket>,
     pub(super) path: Path,
-    pub(super) bytes: u64,
-    /// Lower-case hex.
-    pub(super) sha256: String,
-    pub(super) operation: String,
+    pub(super) about: About,
     /// By which the object is known again.
     pub(super) mark: String,
-    pub(super) media_type: &'static str,
+    pub(super) conditions: Conditions,
+}
+
+/// What is said of an object beside its content.
+#[derive(Debug)]
+pub(crate) struct About {
+    pub(crate) bytes: u64,
+    /// Lower-case hex.
+    pub(crate) sha256: String,
+    pub(crate) operation: String,
+    pub(crate) media_type: &'static str,
 }
 
 /// An object of which everything is sent but the request that makes it visible.
 #[derive(Debug)]
-pub(super) struct Upload {
+pub(crate) struct Upload {
     target: Target,
     body: Body,
     /// Whether the object may be visible, although no answer says so.
@@ -81,10 +89,10 @@ enum Condition {
 impl Target {
     fn attributes(&self) -> Attributes {
         let mut attributes = Attributes::new();
-        attributes.insert(Attribute::ContentType, self.media_type.into());
+        attributes.insert(Attribute::ContentType, self.about.media_type.into());
         for (name, value) in [
-            ("oneact-sha256", &self.sha256),
-            ("oneact-operation", &self.operation),
+            ("oneact-sha256", &self.about.sha256),
+            ("oneact-operation", &self.about.operation),
             (MARK, &self.mark),
         ] {
             attributes.insert(self.bucket.metadata(name), value.clone().into());
@@ -100,7 +108,7 @@ impl Target {
         go_on: GoOn<'_>,
     ) -> Result<Upload, Why> {
         let bucket = Arc::clone(&self.bucket);
-        if self.bytes < PART {
+        if self.about.bytes < PART {
             let mut whole = Vec::new();
             file.take(PART)
                 .read_to_end(&mut whole)
@@ -111,8 +119,8 @@ impl Target {
                 is_unsure: false,
             });
         }
-        let failed = |ended: Ended| missing_bucket(ended.into());
-        let size = PART.max(self.bytes.div_ceil(MOST_PARTS));
+        let failed = |ended: Ended| Why::from(ended).of_write();
+        let size = PART.max(self.about.bytes.div_ceil(MOST_PARTS));
         let client = bucket.client(&Purpose::Late).map_err(failed)?;
         let options = PutMultipartOptions::from(self.attributes());
         let body = if let Some(parts) = &client.parts {
@@ -194,6 +202,15 @@ fn unreadable(error: &std::io::Error) -> Why {
 }
 
 impl Upload {
+    pub(crate) fn uri(&self) -> &Uri {
+        &self.target.uri
+    }
+
+    /// Whether the server honours conditions.
+    pub(crate) fn conditions(&self) -> Conditions {
+        self.target.conditions
+    }
+
     /// Makes the object visible, and returns what the store says of it then.
     pub(super) fn commit(mut self, go_on: GoOn<'_>) -> Result<ObjectPrint, Why> {
         self.attempts(go_on).map_err(|why| match why {
@@ -207,8 +224,7 @@ impl Upload {
     /// A conditional write may be made again if its answer was lost.
     fn attempts(&mut self, go_on: GoOn<'_>) -> Result<ObjectPrint, Why> {
         let bucket = Arc::clone(&self.target.bucket);
-        let looking = bucket.client(&Purpose::Late);
-        let looking = looking.map_err(Trouble::from)?;
+        let looking = bucket.client(&Purpose::Late)?;
         let begun = Instant::now();
         let mut last = Why::Unreachable("other programs change the object all the time".to_owned());
         for round in 0..ROUNDS {
@@ -221,11 +237,10 @@ impl Upload {
                 {
                     last = why;
                     let pause = PAUSE.saturating_mul(1 << round);
-                    let pause = bucket.wait(go_on, async {
+                    bucket.wait(go_on, async {
                         tokio::time::sleep(pause).await;
                         Ok(())
-                    });
-                    pause.map_err(Trouble::from)?;
+                    })?;
                 }
                 Err(why) => return Err(why),
             }
@@ -257,9 +272,8 @@ impl Upload {
         let was_unsure = std::mem::replace(&mut self.is_unsure, true);
         let written = self.write(&condition, go_on);
         // The answer to the first of several requests may be lost.
-        let is_repeated =
-            matches!(&written, Err(Ended::Error(error)) if Trouble::is_repeated(error));
-        let written = written.map_err(Trouble::from);
+        let is_repeated = matches!(&written, Err(Ended::Error(error)) if is_repeated(error));
+        let written = written.map_err(Why::from);
         let is_whole = matches!(self.body, Body::Whole(_));
         match written {
             Ok(()) => {
@@ -273,22 +287,22 @@ impl Upload {
                 Ok(Some(found.print))
             }
             // The upload is completed, or nothing is there any more: the next look shows which.
-            Err(Trouble::Condition) => Ok(None),
-            Err(Trouble::Why(Why::Gone)) if !is_whole => Ok(None),
-            Err(Trouble::Why(why @ (Why::Unreachable(_) | Why::Stopped))) => Err(why),
-            Err(trouble) => {
+            Err(Why::Changed) => Ok(None),
+            Err(Why::Gone) if !is_whole => Ok(None),
+            Err(why @ (Why::Unreachable(_) | Why::Stopped)) => Err(why),
+            Err(why) => {
                 self.is_unsure = was_unsure || is_repeated;
-                Err(missing_bucket(trouble))
+                Err(why.of_write())
             }
         }
     }
 
     /// Whether it is the object of this upload: a mark of another root can stand beside any hash.
-    fn is_in(&self, found: &Found) -> bool {
+    fn is_in(&self, found: &FoundObject) -> bool {
         let (target, print) = (&self.target, &found.print);
         found.mark.as_ref() == Some(&target.mark)
-            && print.sha256.as_ref() == Some(&target.sha256)
-            && print.bytes == target.bytes
+            && print.sha256.as_ref() == Some(&target.about.sha256)
+            && print.bytes == target.about.bytes
     }
 
     fn write(&mut self, condition: &Condition, go_on: GoOn<'_>) -> Result<(), Ended> {
@@ -365,7 +379,7 @@ impl Drop for Upload {
             }
         };
         if let Err(ended) = removed {
-            let why = Why::from(Trouble::from(ended));
+            let why = Why::from(ended);
             tracing::warn!(object = %path, %why, "the parts of an upload stay in the bucket; the next run removes them");
         }
     }
@@ -391,7 +405,7 @@ pub(super) fn sweep(bucket: &Bucket, state_dir: &Utf8Path, go_on: GoOn<'_>) {
         let removed = Path::parse(&open.key).map(|path| abort(bucket, &path, &open.upload_id));
         match removed {
             Ok(Err(ended)) => {
-                let why = Why::from(Trouble::from(ended));
+                let why = Why::from(ended);
                 tracing::warn!(object = open.key, %why, "the parts of an upload that a killed run left stay in the bucket");
             }
             Ok(Ok(())) | Err(_) => note.clear(),

@@ -6,40 +6,17 @@ use camino::Utf8Path;
 use object_store::path::Path;
 
 use super::{
-    Objects, Place,
+    ObjectPlace, Objects,
     bucket::{Bucket, Conditions},
     error,
     failure::{ObjectError, Why},
     notes,
-    upload::{self, Target, Upload},
+    upload::{self, About, Target, Upload},
 };
 use crate::{
     assets::print::GoOn,
     task::{ObjectPrint, Service, Uri},
 };
-
-/// An object whose content is sent, but which is not visible.
-#[derive(Debug)]
-pub(crate) struct Sending {
-    uri: Uri,
-    upload: Upload,
-    conditions: Conditions,
-}
-
-impl Sending {
-    pub(crate) fn uri(&self) -> &Uri {
-        &self.uri
-    }
-}
-
-/// What is said of an object beside its content.
-pub(crate) struct About<'a> {
-    pub(crate) bytes: u64,
-    /// Lower-case hex.
-    pub(crate) sha256: String,
-    pub(crate) operation_id: &'a str,
-    pub(crate) media_type: &'static str,
-}
 
 impl Objects {
     /// Sends the content of the file.
@@ -47,46 +24,35 @@ impl Objects {
         &self,
         uri: &Uri,
         file: &File,
-        about: About<'_>,
+        about: About,
         state_dir: &Utf8Path,
         go_on: GoOn<'_>,
-    ) -> Result<Sending, ObjectError> {
+    ) -> Result<Upload, ObjectError> {
         let send = || {
-            let Place { bucket, path } = self.must_place(uri)?;
-            let conditions = conditions(&bucket, &path, state_dir, go_on)?;
+            let ObjectPlace { bucket, path } = self.must_place(uri)?;
             let target = Target {
+                uri: uri.clone(),
+                conditions: conditions(&bucket, &path, state_dir, go_on)?,
                 mark: notes::mark(state_dir, &bucket, &path)?,
                 bucket,
                 path,
-                bytes: about.bytes,
-                sha256: about.sha256,
-                operation: about.operation_id.to_owned(),
-                media_type: about.media_type,
+                about,
             };
-            Ok((target.send(file, state_dir, go_on)?, conditions))
+            target.send(file, state_dir, go_on)
         };
-        let (upload, conditions) = send().map_err(error("store", uri))?;
-        Ok(Sending {
-            uri: uri.clone(),
-            upload,
-            conditions,
-        })
+        send().map_err(error("store", uri))
     }
 
     /// Makes the object visible, and remembers what the store says of it.
     pub(crate) fn commit(
         &self,
-        sending: Sending,
+        upload: Upload,
         go_on: GoOn<'_>,
-    ) -> Result<(ObjectPrint, Conditions), ObjectError> {
-        let Sending {
-            uri,
-            upload,
-            conditions,
-        } = sending;
+    ) -> Result<ObjectPrint, ObjectError> {
+        let uri = upload.uri().clone();
         let print = upload.commit(go_on).map_err(error("store", &uri))?;
         self.remember(&uri, &print);
-        Ok((print, conditions))
+        Ok(print)
     }
 
     /// Fails if the object could not be stored, as far as that is known before its content is. Removes what killed runs
@@ -98,7 +64,7 @@ impl Objects {
         go_on: GoOn<'_>,
     ) -> Result<(), ObjectError> {
         let look = || {
-            let Place { bucket, path } = self.must_place(uri)?;
+            let ObjectPlace { bucket, path } = self.must_place(uri)?;
             let mark = notes::mark(state_dir, &bucket, &path)?;
             match bucket.find(&bucket.client, &path, go_on) {
                 Ok(found) if found.mark.as_ref() != Some(&mark) => return Err(Why::Occupied),
@@ -119,7 +85,7 @@ impl Objects {
         go_on: GoOn<'_>,
     ) -> Result<Conditions, ObjectError> {
         let probe = || {
-            let Place { bucket, path } = self.must_place(uri)?;
+            let ObjectPlace { bucket, path } = self.must_place(uri)?;
             tested(&bucket, &path, state_dir, go_on)
         };
         probe().map_err(error("write", uri))

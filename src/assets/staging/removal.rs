@@ -3,6 +3,7 @@
 use std::{
     ffi::CString,
     fs::{self, Permissions},
+    io,
     os::{
         fd::{AsFd, AsRawFd, OwnedFd},
         unix::fs::PermissionsExt,
@@ -42,6 +43,10 @@ pub(super) fn remove_tree(dir: &Utf8Path) -> Result<(), StoreError> {
     };
     match remove() {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(Errno::XDEV) => {
+            let why = "a file system is mounted on or in it; unmount it and remove the directory";
+            Err(StoreError::io("remove", dir)(io::Error::other(why)))
+        }
         Err(errno) => Err(StoreError::io("remove", dir)(errno)),
     }
 }

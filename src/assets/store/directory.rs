@@ -19,6 +19,7 @@ use rustix::{
     io::Errno,
 };
 
+use super::asset::{Finished, Stored};
 use crate::{
     assets::{
         error::{StoreError, component},
@@ -35,15 +36,6 @@ pub(super) struct Directory {
     /// An absolute path, which may contain links, because the operator chose it. The directory need not exist
     /// before the first asset.
     dir: Arc<Utf8Path>,
-}
-
-/// An asset at its final place (R-000-71, R-000-72).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stored {
-    /// `file:///…/{session_id}/{file_name}`.
-    pub(super) uri: Uri,
-    pub(super) path: Utf8PathBuf,
-    pub(super) bytes: u64,
 }
 
 impl Directory {
@@ -67,10 +59,6 @@ impl Directory {
 
     pub(super) fn dir(&self) -> &Utf8Path {
         &self.dir
-    }
-
-    pub(super) fn incoming(&self) -> Utf8PathBuf {
-        self.dir.join(INCOMING)
     }
 
     /// Fails if something is in the place of the session's directory, or of a directory above it, or if a directory is
@@ -105,13 +93,14 @@ impl Directory {
     /// Checks a finished file and brings it to the disk of the store. Lack of space or permission is found here,
     /// before any asset is changed. The file must be a regular file, not a link, and unchanged since it was `seen`, if
     /// that is given.
-    pub(super) fn prepare(
-        &self,
-        session_id: &str,
-        file_name: &str,
-        staged: &Utf8Path,
-        seen: Option<&Stat>,
-    ) -> Result<Prepared, StoreError> {
+    pub(super) fn prepare(&self, finished: Finished<'_>) -> Result<Prepared, StoreError> {
+        let Finished {
+            session_id,
+            file_name,
+            staged,
+            seen,
+            ..
+        } = finished;
         let uri = self.uri_of(session_id, file_name)?;
         let session = self.dir.join(session_id);
         let file = open_regular(staged)?;
@@ -136,11 +125,9 @@ impl Directory {
             (copy, checked, Some(incoming))
         };
         Ok(Prepared {
-            stored: Stored {
-                uri,
-                path: session.join(file_name),
-                bytes: found.len(),
-            },
+            uri,
+            bytes: found.len(),
+            path: session.join(file_name),
             directory,
             from,
             seen: stat_of(&checked),
@@ -158,7 +145,7 @@ impl Directory {
     ) -> Result<(Utf8PathBuf, Staging), StoreError> {
         // No other process can use the same id while this file exists.
         let id = format!("{:x}-{:x}-{}", found.dev(), found.ino(), std::process::id());
-        let staging = Staging::beneath(&self.incoming(), &id)?;
+        let staging = Staging::beneath(&self.dir.join(INCOMING), &id)?;
         let copy = staging.write("copy", from)?;
         Ok((copy, staging))
     }
@@ -191,8 +178,10 @@ impl Directory {
 /// A file that is ready to be moved to its place. Dropping it does not change the place.
 #[derive(Debug)]
 #[must_use = "an asset is in its place only after `commit`"]
-pub(super) struct Prepared {
-    stored: Stored,
+pub(crate) struct Prepared {
+    uri: Uri,
+    bytes: u64,
+    path: Utf8PathBuf,
     directory: OwnedFd,
     /// A path on the file system of `directory`.
     from: Utf8PathBuf,
@@ -207,7 +196,7 @@ impl Prepared {
     /// Moves the file to its place by one rename, which replaces an asset with the same name. After an error the
     /// place is unchanged, except if the last sync fails.
     pub(super) fn commit(self) -> Result<Stored, StoreError> {
-        let path = &self.stored.path;
+        let path = &self.path;
         let name = path.file_name().unwrap_or_default();
         // The file is checked before the rename. Afterwards its place may already contain the asset of another
         // run.
@@ -218,7 +207,11 @@ impl Prepared {
         rustix::fs::renameat(CWD, self.from.as_std_path(), &self.directory, name)
             .map_err(StoreError::io("put an asset at", path))?;
         rustix::fs::fsync(&self.directory).map_err(StoreError::io("sync the place of", path))?;
-        Ok(self.stored)
+        Ok(Stored {
+            uri: self.uri,
+            bytes: self.bytes,
+            note: None,
+        })
     }
 }
 

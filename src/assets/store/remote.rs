@@ -4,11 +4,11 @@ use std::{fs::File, io::Seek as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{Finished, Probed, Stored};
+use super::asset::{Finished, Probed, Stored};
 use crate::{
     assets::{
         error::{StoreError, component},
-        objects::{About, Conditions, Objects, Sending, error, named},
+        objects::{About, Conditions, Objects, Upload, error, named},
         print::{self, GoOn, stat_at, stat_of},
         regular::open_regular,
     },
@@ -25,9 +25,9 @@ pub(super) struct Remote {
 
 /// A file whose content is in the bucket, but not visible.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(crate) struct Prepared {
     objects: Objects,
-    sending: Sending,
+    upload: Upload,
     staged: Utf8PathBuf,
     /// The checked file. It is kept open, so that its inode number is not used again.
     file: File,
@@ -88,15 +88,13 @@ impl Remote {
         let about = About {
             bytes: found.map_or(0, |found| found.bytes),
             sha256,
-            operation_id,
+            operation: operation_id.to_owned(),
             media_type: media_type(file_name),
         };
-        let sending = self
-            .objects
-            .send(&uri, &file, about, &self.state_dir, go_on)?;
+        let objects = self.objects.clone();
         Ok(Prepared {
-            objects: self.objects.clone(),
-            sending,
+            upload: objects.send(&uri, &file, about, &self.state_dir, go_on)?,
+            objects,
             staged: staged.to_owned(),
             file,
             seen: found,
@@ -119,8 +117,8 @@ impl Prepared {
         if self.seen.is_none() || [stat_at(&self.staged), stat_of(&self.file)] != [self.seen; 2] {
             return Err(StoreError::Changed(self.staged));
         }
-        let uri = self.sending.uri().clone();
-        let (print, conditions) = self.objects.commit(self.sending, go_on)?;
+        let (uri, conditions) = (self.upload.uri().clone(), self.upload.conditions());
+        let print = self.objects.commit(self.upload, go_on)?;
         let note = (conditions == Conditions::Ignored).then(|| {
             format!(
                 "The store of {} ignores the condition that nothing else is written there: another program could have \

@@ -17,14 +17,14 @@ use crate::{
 };
 
 /// A store in a directory of its own.
-struct Place {
+struct TestStore {
     _keep: tempfile::TempDir,
     root: Utf8PathBuf,
     store: Store,
     server: Option<Server>,
 }
 
-impl Place {
+impl TestStore {
     fn new(open: impl FnOnce(&Utf8Path) -> (Store, Option<Server>)) -> Self {
         let keep = tempfile::tempdir().unwrap();
         let root = Utf8PathBuf::from_path_buf(keep.path().canonicalize().unwrap()).unwrap();
@@ -41,7 +41,7 @@ impl Place {
         let uri = Uri::parse("s3://platform-bucket/a/prefix").unwrap();
         let remote = Remote::open(&uri, &objects, &root.join("state")).unwrap();
         Store {
-            kind: super::Kind::Remote(Arc::new(remote)),
+            place: super::AssetPlace::Remote(Arc::new(remote)),
             objects,
         }
     }
@@ -107,7 +107,7 @@ fn bytes(length: usize) -> Vec<u8> {
 }
 
 /// A sentence, and what shows that it holds.
-type Fact = (&'static str, fn(&Place));
+type Fact = (&'static str, fn(&TestStore));
 
 /// What holds for every store.
 const FACTS: &[Fact] = &[
@@ -173,9 +173,9 @@ const FACTS: &[Fact] = &[
             thread::scope(|scope| {
                 for content in &contents {
                     let mut store = place.store.clone();
-                    if let super::Kind::Remote(_) = &store.kind {
+                    if let super::AssetPlace::Remote(_) = &store.place {
                         // Each run waits on a runtime of its own.
-                        store = Place::of(store.objects.anew(), &place.root);
+                        store = TestStore::of(store.objects.anew(), &place.root);
                     }
                     let staged = place.staged(content);
                     scope.spawn(move || {
@@ -276,7 +276,7 @@ const OF_OBJECTS: &[Fact] = &[
         |place| {
             place.place("shared.wav", b"one");
             let other = place.root.join("other");
-            let store = Place::of(place.store.objects.anew(), &other);
+            let store = TestStore::of(place.store.objects.anew(), &other);
             for content in [&b"one"[..], b"two"] {
                 let room = store.has_room("sess-1", "shared.wav", &|| true);
                 let error = room.unwrap_err().to_string();
@@ -366,7 +366,7 @@ const OF_OBJECTS: &[Fact] = &[
     }),
 ];
 
-fn check(place: &Place, facts: &[Fact]) {
+fn check(place: &TestStore, facts: &[Fact]) {
     for (fact, holds) in facts {
         let held = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| holds(place)));
         assert!(held.is_ok(), "it does not hold that {fact}");
@@ -375,7 +375,7 @@ fn check(place: &Place, facts: &[Fact]) {
 
 #[test]
 fn the_facts_hold_for_a_directory() {
-    let place = Place::new(|root| {
+    let place = TestStore::new(|root| {
         let storage = Storage {
             uri: "assets".to_owned(),
             ..Storage::default()
@@ -390,16 +390,16 @@ fn the_facts_hold_for_a_directory() {
 
 #[test]
 fn the_facts_hold_for_objects_in_memory() {
-    let place = Place::new(|root| (Place::of(objects::in_memory(), root), None));
+    let place = TestStore::new(|root| (TestStore::of(objects::in_memory(), root), None));
     check(&place, FACTS);
     check(&place, OF_OBJECTS);
 }
 
-fn on(kind: Kind) -> Place {
-    Place::new(|root| {
+fn on(kind: Kind) -> TestStore {
+    TestStore::new(|root| {
         let server = Server::start(kind);
         let objects = objects::at(&server.endpoint(), (server::KEY, server::SECRET));
-        (Place::of(objects, root), Some(server))
+        (TestStore::of(objects, root), Some(server))
     })
 }
 
@@ -422,7 +422,7 @@ fn the_facts_hold_for_rclone_and_what_it_ignores_is_told() {
     probed(&place, crate::assets::Conditions::Ignored);
 }
 
-fn probed(place: &Place, expected: crate::assets::Conditions) {
+fn probed(place: &TestStore, expected: crate::assets::Conditions) {
     match place.store.probe("op_9", &|| true).unwrap() {
         Probed::Bucket { uri, conditions } => {
             assert_eq!(

@@ -12,28 +12,34 @@ use std::{
 
 use super::*;
 
-struct Place {
+struct TestStore {
     _keep: tempfile::TempDir,
     root: Utf8PathBuf,
     store: Directory,
 }
 
-fn place() -> Place {
+fn place() -> TestStore {
     let keep = tempfile::tempdir().unwrap();
     let root = Utf8PathBuf::from_path_buf(keep.path().canonicalize().unwrap()).unwrap();
     let store = Directory::open("agent_outputs/assets", &root).unwrap();
-    Place {
+    TestStore {
         _keep: keep,
         root,
         store,
     }
 }
 
-impl Place {
+impl TestStore {
     fn staged(&self, content: &str) -> Utf8PathBuf {
         let path = self.root.join("staged");
         fs::write(&path, content).unwrap();
         path
+    }
+}
+
+impl Stored {
+    fn path(&self) -> Utf8PathBuf {
+        self.uri.local_path(Utf8Path::new("/")).unwrap()
     }
 }
 
@@ -44,7 +50,24 @@ impl Directory {
         file_name: &str,
         staged: &Utf8Path,
     ) -> Result<Stored, StoreError> {
-        self.prepare(session_id, file_name, staged, None)?.commit()
+        self.prepared(session_id, file_name, staged, None)?.commit()
+    }
+
+    fn prepared(
+        &self,
+        session_id: &str,
+        file_name: &str,
+        staged: &Utf8Path,
+        seen: Option<&Stat>,
+    ) -> Result<Prepared, StoreError> {
+        self.prepare(Finished {
+            session_id,
+            file_name,
+            staged,
+            seen,
+            operation_id: "op",
+            go_on: &|| true,
+        })
     }
 }
 
@@ -84,7 +107,7 @@ fn a_file_that_is_only_prepared_leaves_its_place_as_it_was() {
     place.store.place("s", "f", &place.staged("old")).unwrap();
     let prepared = place
         .store
-        .prepare("s", "f", &place.staged("new"), None)
+        .prepared("s", "f", &place.staged("new"), None)
         .unwrap();
     drop(prepared);
     let path = place.root.join("agent_outputs/assets/s/f");
@@ -100,7 +123,7 @@ fn two_runs_that_place_the_same_asset_at_once_both_succeed() {
             fs::write(&staged, "same").unwrap();
             place
                 .store
-                .prepare("s", "f", &staged, None)
+                .prepared("s", "f", &staged, None)
                 .unwrap()
                 .commit()
                 .unwrap();
@@ -119,7 +142,7 @@ fn two_runs_that_place_the_same_asset_at_once_both_succeed() {
 fn a_directory_in_the_place_of_an_asset_is_found_before_anything_moves() {
     let place = place();
     fs::create_dir_all(place.root.join("agent_outputs/assets/s/f")).unwrap();
-    let error = place.store.prepare("s", "f", &place.staged("x"), None);
+    let error = place.store.prepared("s", "f", &place.staged("x"), None);
     assert!(matches!(error, Err(StoreError::NotAFile { .. })));
 }
 
@@ -129,7 +152,7 @@ fn an_asset_is_data_and_keeps_no_special_bits() {
     let staged = place.staged("x");
     fs::set_permissions(&staged, fs::Permissions::from_mode(0o6755)).unwrap();
     let stored = place.store.place("s", "f", &staged).unwrap();
-    assert_eq!(fs::metadata(stored.path).unwrap().mode() & 0o7777, 0o644);
+    assert_eq!(fs::metadata(stored.path()).unwrap().mode() & 0o7777, 0o644);
 }
 
 fn files_under(dir: &Utf8Path) -> Vec<String> {
@@ -150,7 +173,7 @@ fn a_placed_file_is_at_its_uri_and_gone_from_staging() {
     let staged = place.staged("hello");
     let stored = place.store.place("sess 1", "ü.txt", &staged).unwrap();
     assert_eq!(
-        stored.path,
+        stored.path(),
         place.root.join("agent_outputs/assets/sess 1/ü.txt")
     );
     assert_eq!(stored.uri, place.store.uri_of("sess 1", "ü.txt").unwrap());
@@ -161,7 +184,7 @@ fn a_placed_file_is_at_its_uri_and_gone_from_staging() {
             .ends_with("/agent_outputs/assets/sess%201/%C3%BC.txt")
     );
     assert_eq!(stored.bytes, 5);
-    assert_eq!(fs::read_to_string(&stored.path).unwrap(), "hello");
+    assert_eq!(fs::read_to_string(stored.path()).unwrap(), "hello");
     assert!(!staged.exists());
 }
 
@@ -258,7 +281,7 @@ fn an_asset_of_the_same_name_is_replaced_and_never_half_seen() {
         .store
         .place("s", "f", &place.staged(&"0".repeat(50_000)))
         .unwrap()
-        .path;
+        .path();
     thread::scope(|scope| {
         let writer = scope.spawn(|| {
             for round in 1..=60 {
@@ -350,10 +373,10 @@ fn from_another_file_system_a_file_arrives_whole_and_alone() {
     let stored = store.place("s", "f", &staged).unwrap();
     assert_eq!(stored.bytes, 400_000);
     assert_eq!(
-        fs::read_to_string(&stored.path).unwrap(),
+        fs::read_to_string(stored.path()).unwrap(),
         "ab".repeat(200_000)
     );
-    assert_eq!(files_under(&disk.0), [stored.path.to_string()]);
+    assert_eq!(files_under(&disk.0), [stored.path().to_string()]);
 }
 
 #[test]
@@ -378,8 +401,8 @@ fn a_full_disk_leaves_the_old_asset_and_nothing_else() {
         ),
         "{error}"
     );
-    assert_eq!(fs::read_to_string(&old.path).unwrap(), "old");
-    assert_eq!(files_under(&disk.0), [old.path.to_string()]);
+    assert_eq!(fs::read_to_string(old.path()).unwrap(), "old");
+    assert_eq!(files_under(&disk.0), [old.path().to_string()]);
     assert!(
         staged.exists(),
         "the next attempt finds the file where it was"

@@ -8,7 +8,7 @@ use super::*;
 fn what_is_exchanged_after_the_check_is_no_asset() {
     let place = place();
     let staged = place.staged("good");
-    let prepared = place.store.prepare("s", "f", &staged, None).unwrap();
+    let prepared = place.store.prepared("s", "f", &staged, None).unwrap();
     fs::remove_file(&staged).unwrap();
     symlink("/etc/passwd", &staged).unwrap();
     let error = prepared.commit().unwrap_err();
@@ -26,20 +26,20 @@ fn a_file_with_another_name_is_copied_and_not_changed() {
     let staged = place.root.join("linked");
     fs::hard_link(&other, &staged).unwrap();
     let stored = place.store.place("s", "f", &staged).unwrap();
-    let made = fs::metadata(&stored.path).unwrap();
+    let made = fs::metadata(stored.path()).unwrap();
     let known = fs::metadata(&other).unwrap();
     assert_ne!(made.ino(), known.ino());
     assert_eq!((made.nlink(), made.mode() & 0o7777 & !0o022), (1, 0o644));
     assert_eq!(known.mode() & 0o7777, 0o6777);
     fs::write(&other, "another").unwrap();
-    assert_eq!(fs::read_to_string(&stored.path).unwrap(), "content");
+    assert_eq!(fs::read_to_string(stored.path()).unwrap(), "content");
 }
 
 #[test]
 fn what_grows_after_the_check_is_no_asset() {
     let place = place();
     let staged = place.staged("good");
-    let prepared = place.store.prepare("s", "f", &staged, None).unwrap();
+    let prepared = place.store.prepared("s", "f", &staged, None).unwrap();
     fs::write(&staged, "good and more").unwrap();
     let error = prepared.commit().unwrap_err();
     assert!(matches!(error, StoreError::Changed { .. }), "{error}");
@@ -54,7 +54,7 @@ fn what_is_written_between_the_check_and_the_store_is_no_asset_even_with_its_old
     thread::sleep(Duration::from_millis(30));
     fs::write(&staged, "evil").unwrap();
     File::open(&staged).unwrap().set_modified(time).unwrap();
-    let refused = place.store.prepare("s", "g", &staged, Some(&seen));
+    let refused = place.store.prepared("s", "g", &staged, Some(&seen));
     assert!(
         matches!(refused, Err(StoreError::Changed(_))),
         "{refused:?}"
@@ -71,7 +71,7 @@ fn a_file_that_is_exchanged_for_the_checked_one_is_no_asset() {
     let time = fs::metadata(&staged).unwrap().modified().unwrap();
     File::open(&other).unwrap().set_modified(time).unwrap();
     fs::rename(&other, &staged).unwrap();
-    let refused = place.store.prepare("s", "f", &staged, Some(&seen));
+    let refused = place.store.prepared("s", "f", &staged, Some(&seen));
     assert!(
         matches!(refused, Err(StoreError::Changed(_))),
         "{refused:?}"

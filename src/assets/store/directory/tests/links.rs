@@ -37,7 +37,7 @@ fn a_link_at_the_final_name_is_replaced_and_its_target_untouched() {
         .store
         .place("s", "f", &place.staged("old"))
         .unwrap()
-        .path;
+        .path();
     let target = place.root.join("target");
     fs::write(&target, "target").unwrap();
     fs::remove_file(&path).unwrap();
