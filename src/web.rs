@@ -7,6 +7,6 @@ mod guard;
 mod waiting;
 
 pub(crate) use address::{HostRefused, Policy};
-pub(crate) use client::{cause, causes, client, trusting, within};
+pub(crate) use client::{cause, causes, client, look, trusting, within};
 pub(crate) use guard::Guard;
 pub(crate) use waiting::Waiting;

@@ -9,7 +9,6 @@ use std::{
 };
 
 use camino::Utf8Path;
-use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
@@ -74,31 +73,15 @@ pub(super) fn temporary_directory() -> PathBuf {
         .into()
 }
 
-/// Opens a file for reading. Opening does not wait for a pipe.
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
-}
-
 pub(super) fn open_regular(argument: &'static str, path: &Path) -> Result<File, ToolError> {
     let shown = path.display();
-    let refused = |problem| ToolError::argument(argument, problem);
-    let file = open(path).map_err(|error| refused(format!("cannot open {shown}: {error}")))?;
-    match file.metadata() {
-        Ok(about) if about.is_file() => Ok(file),
-        Ok(_) => Err(refused(format!("{shown} is not a regular file"))),
-        Err(error) => Err(refused(format!("cannot look at {shown}: {error}"))),
-    }
-}
-
-/// Reads a block. An interrupted read is repeated.
-pub(super) fn read_block(reader: &mut dyn Read, block: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match reader.read(block) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => return other,
-        }
-    }
+    host::open_named(path).map_err(|error| {
+        let problem = match error.kind() {
+            io::ErrorKind::InvalidInput => format!("{shown} is not a regular file"),
+            _ => format!("cannot open {shown}: {error}"),
+        };
+        ToolError::argument(argument, problem)
+    })
 }
 
 /// The size and the hash of a file.
@@ -116,15 +99,12 @@ pub(super) fn blocks(
     run: &Run<'_>,
     mut take: impl FnMut(&[u8]) -> Result<(), ToolError>,
 ) -> Result<(), ToolError> {
-    let mut block = vec![0; BLOCK];
-    loop {
+    run.check_cancelled()?;
+    let failed = |error| ToolError::io("read", path)(error);
+    host::each_block(reader, BLOCK, failed, |block| {
         run.check_cancelled()?;
-        let read = read_block(reader, &mut block).map_err(ToolError::io("read", path))?;
-        match block.get(..read).unwrap_or_default() {
-            [] => return Ok(()),
-            bytes => take(bytes)?,
-        }
-    }
+        take(block)
+    })
 }
 
 /// The same, and measures what is read.
@@ -209,12 +189,12 @@ impl Draft {
         Ok(())
     }
 
-    /// Makes the bytes durable and gives them their name, unless that exists. `folder` is the one of the name.
-    pub(super) fn place(self, to: &Path, folder: &File) -> io::Result<(Measured, Placed)> {
+    /// Makes the bytes durable and gives them their name, unless that exists.
+    pub(super) fn place(self, to: &Path) -> io::Result<(Measured, Placed)> {
         self.file.as_file().sync_all()?;
         let placed = if host::persist_new(self.file, to)? {
             // From here on the file is there, even if its folder cannot be synced.
-            let _ = folder.sync_all();
+            let _ = File::open(parent(to)).and_then(|folder| folder.sync_all());
             Placed::New
         } else {
             Placed::Taken
@@ -366,23 +346,13 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_pipe_without_a_writer_is_not_waited_for() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let pipe = folder.path().join("pipe");
-        let (kind, mode) = (rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR);
-        rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).expect("made");
-        let mut opened = open(&pipe).expect("opened");
-        assert_eq!(head(&mut opened, 10).expect("read"), b"");
-    }
-
     /// A root with a state directory, a scratch directory in it, and a ledger elsewhere.
-    struct Desk {
+    struct Ground {
         folder: tempfile::TempDir,
         scratch: &'static str,
     }
 
-    impl Desk {
+    impl Ground {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             for made in ["state/outbox", "state/staging/op_1", "results", "records"] {
@@ -410,7 +380,7 @@ mod tests {
 
     #[test]
     fn what_settings_name_is_not_written_whatever_leads_there() {
-        let desk = Desk::new();
+        let desk = Ground::new();
         let root = desk.folder.path();
         symlink("state", root.join("link")).unwrap();
         for own in [
@@ -437,7 +407,7 @@ mod tests {
 
     #[test]
     fn the_nearest_folder_decides() {
-        let mut desk = Desk::new();
+        let mut desk = Ground::new();
         assert!(!desk.is_refused("state/staging/op_1/a.mp4"));
         desk.scratch = ".";
         assert!(desk.is_refused("state/outbox/a.json"));
@@ -446,7 +416,7 @@ mod tests {
 
     #[test]
     fn folders_of_oneact_are_not_written_at_any_depth_nor_replaced_by_a_file() {
-        let desk = Desk::new();
+        let desk = Ground::new();
         for own in [
             ".oneact/x",
             "sub/.GIT/hooks/pre-commit",

@@ -166,8 +166,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Wire<R, W> {
 
     /// Answers a line that is no message.
     fn refuse(&mut self, id: &Value, problem: &str) {
-        let error = json!({ "code": ErrorCode::INVALID_REQUEST, "message": problem });
-        let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+        let answer = refusal(id, ErrorCode::INVALID_REQUEST, problem);
         let written = write_line(Arc::clone(&self.write), answer);
         self.refusal = Some(tokio::spawn(written));
     }
@@ -225,11 +224,8 @@ where
                     }
                     return Some(message);
                 }
-                Err(Unreadable::NotJson(error)) => {
-                    tracing::warn!(%error, "a line from the client is not JSON");
-                }
-                Err(Unreadable::Notification(error)) => {
-                    tracing::debug!(%error, "an unknown notification");
+                Err(Unreadable::Unanswered(error)) => {
+                    tracing::debug!(%error, "a line from the client is no message");
                 }
                 Err(Unreadable::Request(id, error)) => {
                     self.refuse(&id, &format!("not a request of MCP: {error}"));
@@ -262,9 +258,8 @@ fn begins_session(request: &ClientRequest) -> bool {
 
 /// Why a line is not a message.
 enum Unreadable {
-    /// This is not answered: with a client that echoes answers, the exchange would never end.
-    NotJson(serde_json::Error),
-    Notification(serde_json::Error),
+    /// A notification, or no JSON: with a client that echoes answers, the exchange would never end.
+    Unanswered(serde_json::Error),
     /// With the id for its answer.
     Request(Value, String),
 }
@@ -287,7 +282,7 @@ fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable>
         (Err(error), Some(problem)) if error.is_data() => {
             return Err(Unreadable::Request(Value::Null, problem.clone()));
         }
-        (read, _) => read.map_err(Unreadable::NotJson)?,
+        (read, _) => read.map_err(Unreadable::Unanswered)?,
     };
     let Some(members) = value.as_object() else {
         let problem = "it is not an object; batches are not supported".to_owned();
@@ -327,7 +322,7 @@ fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable>
         (Err(why), _, Some(id)) if !is_answer => {
             return Err(Unreadable::Request(id, why.to_string()));
         }
-        (Err(why), ..) => return Err(Unreadable::Notification(why)),
+        (Err(why), ..) => return Err(Unreadable::Unanswered(why)),
     };
     // rmcp takes a request whose parameters it cannot read for one of another method.
     if let JsonRpcMessage::Request(request) = &message
@@ -354,15 +349,17 @@ pub(crate) struct Vetted {
     pub(crate) arguments: Option<Map<String, Value>>,
 }
 
+/// The answer to what is no message.
+fn refusal(id: &Value, code: ErrorCode, problem: &str) -> Value {
+    let error = json!({ "code": code, "message": problem });
+    json!({ "jsonrpc": "2.0", "id": id, "error": error })
+}
+
 /// Checks a body as a line of stdin is checked. The error is the body of the answer to one that is no message.
 pub(crate) fn vetted(body: &[u8]) -> Result<Vetted, Value> {
-    let refusal = |id: Value, code: ErrorCode, problem: String| {
-        let error = json!({ "code": code, "message": problem });
-        json!({ "jsonrpc": "2.0", "id": id, "error": error })
-    };
     let mut message: Value = serde_json::from_slice(body).map_err(|error| {
         let problem = format!("the body is not JSON: {error}");
-        refusal(Value::Null, ErrorCode::PARSE_ERROR, problem)
+        refusal(&Value::Null, ErrorCode::PARSE_ERROR, &problem)
     })?;
     let greets = message
         .get("method")
@@ -373,18 +370,18 @@ pub(crate) fn vetted(body: &[u8]) -> Result<Vetted, Value> {
         Err(Unreadable::Request(..)) if greets => return Ok(Vetted::whole(body)),
         Err(Unreadable::Request(id, problem)) => {
             let problem = format!("not a request of MCP: {problem}");
-            return Err(refusal(id, ErrorCode::INVALID_REQUEST, problem));
+            return Err(refusal(&id, ErrorCode::INVALID_REQUEST, &problem));
         }
-        Err(Unreadable::NotJson(error) | Unreadable::Notification(error)) => {
+        Err(Unreadable::Unanswered(error)) => {
             let problem = format!("not a message of MCP: {error}");
-            return Err(refusal(Value::Null, ErrorCode::INVALID_REQUEST, problem));
+            return Err(refusal(&Value::Null, ErrorCode::INVALID_REQUEST, &problem));
         }
     };
     // An invalid answer was read as an error, so that it decides nothing.
     if matches!(read, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) {
         let message = serde_json::to_vec(&read).map_err(|error| {
             let problem = format!("the answer is invalid: {error}");
-            refusal(Value::Null, ErrorCode::INVALID_REQUEST, problem)
+            refusal(&Value::Null, ErrorCode::INVALID_REQUEST, &problem)
         })?;
         return Ok(Vetted {
             message,

@@ -3,8 +3,14 @@
 
 use std::{error::Error, io, iter};
 
-use reqwest::{Certificate, Client, ClientBuilder, redirect::Policy, retry};
+use reqwest::{
+    Certificate, Client, ClientBuilder, Method, Response, StatusCode,
+    header::{ACCEPT_ENCODING, RANGE},
+    redirect::Policy,
+    retry,
+};
 use rustls::crypto::ring;
+use url::Url;
 
 /// What all clients share. The certificates of the operating system are used, so that the authority of a company is
 /// accepted and a withdrawn one is not.
@@ -21,6 +27,24 @@ pub(crate) fn client() -> ClientBuilder {
 fn use_ring() {
     // It fails if ring is used already.
     let _ = ring::default_provider().install_default();
+}
+
+/// Asks for the headers of a URL. If the server refuses HEAD, a GET of the first byte decides: a URL that is presigned for
+/// GET answers HEAD with 403, and some servers do not support HEAD.
+pub(crate) async fn look(client: &Client, url: &Url) -> reqwest::Result<Response> {
+    // The length must be that of the content itself.
+    let ask = |method| {
+        let request = client.request(method, url.clone());
+        request.header(ACCEPT_ENCODING, "identity")
+    };
+    let head = ask(Method::HEAD).send().await?;
+    let status = head.status();
+    let is_refused = status == StatusCode::NOT_IMPLEMENTED
+        || (status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS);
+    if !is_refused {
+        return Ok(head);
+    }
+    ask(Method::GET).header(RANGE, "bytes=0-0").send().await
 }
 
 /// Accepts the certificates of a PEM text, too.

@@ -1,16 +1,13 @@
 //! The downloaders, which are one implementation under several names (R-000-127), and `upload_registrar`
 //! (CAP-ACQ-005).
 
-use std::{
-    fs::File,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    content::{formats, sniffed_type},
+    content::sniffed_type,
     transfer::{Transfer, Transferred},
     url_validator::Source,
     web::Web,
@@ -45,7 +42,8 @@ pub(super) struct Order {
     pub(super) source: Source,
     /// An absolute path. `None` stands for a new file in the temporary directory.
     pub(super) target: Option<PathBuf>,
-    pub(super) format: Option<&'static str>,
+    /// One of the [`formats`](super::content::formats).
+    pub(super) format: Option<String>,
     pub(super) max_bytes: u64,
 }
 
@@ -121,19 +119,13 @@ fn output_path() -> Value {
 
 impl Order {
     pub(super) fn parse(arguments: &Arguments) -> Result<Self, ToolError> {
-        let source = Source::parse(&arguments.url)
-            .map_err(|error| ToolError::argument("url", error.to_string()))?;
+        let source =
+            Source::parse(&arguments.url).map_err(|why| ToolError::argument("url", why))?;
         let target = arguments.output_path.as_deref().map(target).transpose()?;
-        let known = |name: &String| {
-            let known = formats().find(|format| format == name);
-            known.ok_or_else(|| {
-                ToolError::argument("format", format!("`{name}` is not a known format"))
-            })
-        };
         Ok(Self {
             source,
             target,
-            format: arguments.format.as_ref().map(known).transpose()?,
+            format: arguments.format.clone(),
             max_bytes: MAX_BYTES,
         })
     }
@@ -212,12 +204,11 @@ fn fill(
         Some(target) => parent(target).to_owned(),
         None => temporary_directory(),
     };
-    let failed = |operation, path| ToolError::io(operation, path);
-    let opened = File::open(&folder).map_err(failed("open", &folder))?;
-    let mut draft = Draft::new_in(&folder).map_err(failed("create a file in", &folder))?;
+    let draft = Draft::new_in(&folder);
+    let mut draft = draft.map_err(ToolError::io("create a file in", &folder))?;
     let transferred = transfer(Transfer::new(
         &mut draft,
-        order.format,
+        order.format.as_deref(),
         order.max_bytes,
         run,
     ))?;
@@ -226,20 +217,17 @@ fn fill(
         None => new_name(order, draft.path())?,
     };
     let sniffed = sniffed_type(draft.head()).unwrap_or("application/octet-stream");
-    match draft
-        .place(&path, &opened)
-        .map_err(failed("create", &path))?
-    {
-        (_, Placed::Taken) => Err(taken(&path)),
-        (measured, Placed::New) => Ok((
-            Stored {
-                uri: file_uri(&path),
-                measured,
-                sniffed,
-            },
-            transferred,
-        )),
+    let placed = draft.place(&path);
+    let (measured, placed) = placed.map_err(ToolError::io("create", &path))?;
+    if placed == Placed::Taken {
+        return Err(taken(&path));
     }
+    let stored = Stored {
+        uri: file_uri(&path),
+        measured,
+        sniffed,
+    };
+    Ok((stored, transferred))
 }
 
 fn taken(target: &Path) -> ToolError {
@@ -252,7 +240,7 @@ fn taken(target: &Path) -> ToolError {
 
 /// The name that a draft in the temporary directory gets: its own without the dot, with the ending of the content.
 fn new_name(order: &Order, draft: &Path) -> Result<PathBuf, ToolError> {
-    let ending = match order.format {
+    let ending = match &order.format {
         Some(format) => Some(format!(".{format}")),
         None => order.source.file_name().and_then(|name| ending(&name)),
     };

@@ -7,11 +7,12 @@ use url::Url;
 
 use super::{
     content::{HEAD, check_format},
-    web::{Ask, Stop, Web, failure, header},
+    web::{Rest, Stop, Web, failure, header},
 };
 use crate::{
+    host,
     servers::{
-        files::{Draft, blocks, open},
+        files::{Draft, blocks},
         tool::{Run, ToolError},
     },
     task::{presentable, unsigned},
@@ -43,7 +44,7 @@ struct Beginning {
 
 pub(super) struct Transfer<'a> {
     draft: &'a mut Draft,
-    format: Option<&'static str>,
+    format: Option<&'a str>,
     max_bytes: u64,
     run: &'a Run<'a>,
     beginning: Option<Beginning>,
@@ -55,7 +56,7 @@ pub(super) struct Transfer<'a> {
 impl<'a> Transfer<'a> {
     pub(super) fn new(
         draft: &'a mut Draft,
-        format: Option<&'static str>,
+        format: Option<&'a str>,
         max_bytes: u64,
         run: &'a Run<'a>,
     ) -> Self {
@@ -104,12 +105,8 @@ impl<'a> Transfer<'a> {
     /// Copies a file of this machine.
     pub(super) fn copy(mut self, path: &Path, shown: String) -> Result<Transferred, ToolError> {
         let failed = |error| ToolError::io("read", path)(error);
-        let about = path.metadata().map_err(failed)?;
-        if !about.is_file() {
-            return Err(failed(io::Error::other("it is not a regular file")));
-        }
-        let mut file = open(path).map_err(failed)?;
-        let length = Some(about.len());
+        let mut file = host::open_named(path).map_err(failed)?;
+        let length = Some(file.metadata().map_err(failed)?.len());
         self.refuse_too_large(length)?;
         let run = self.run;
         blocks(&mut file, path, run, |block| self.take(block, length))?;
@@ -125,22 +122,20 @@ impl<'a> Transfer<'a> {
     }
 
     fn attempt(&mut self, url: &Url, web: &Web) -> Result<Response, Stop> {
-        let etag = self
-            .beginning
-            .as_ref()
-            .and_then(|beginning| beginning.etag.clone());
-        let ask = match (self.draft.bytes(), etag) {
-            (from @ 1.., Some(etag)) => Ask::Rest { from, etag },
-            _ => Ask::Whole,
-        };
-        let mut answer = web.ask(url, &ask, self.run)?;
-        let length = match (answer.status(), &ask) {
+        let begun = self.beginning.as_ref();
+        let rest = begun.and_then(|begun| {
+            let from = Some(self.draft.bytes()).filter(|from| *from > 0)?;
+            let etag = begun.etag.clone()?;
+            Some(Rest { from, etag })
+        });
+        let mut answer = web.get(url, rest.as_ref(), self.run)?;
+        let length = match (answer.status(), rest) {
             (StatusCode::OK, _) => {
                 refuse_encoded(&answer)?;
                 self.begin(&answer)?;
                 answer.content_length()
             }
-            (StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE, Ask::Rest { .. }) => {
+            (StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE, Some(_)) => {
                 refuse_encoded(&answer)?;
                 let Some(length) = self.continued(&answer) else {
                     self.restart()?;

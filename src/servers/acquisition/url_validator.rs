@@ -10,11 +10,12 @@ use url::Url;
 
 use super::{
     content::{HEAD, is_media, is_media_type},
-    web::{Ask, Web, header, status_text},
+    web::{Web, header, status_text},
 };
 use crate::{
+    host,
     servers::{
-        files::{file_path, file_uri, head, is_explicit_path, is_file_uri, open},
+        files::{file_path, file_uri, head, is_explicit_path, is_file_uri},
         tool::{self, Effect, Run, Tool, ToolError, World, object, record},
     },
     task::presentable,
@@ -91,16 +92,9 @@ impl Verdict {
 /// Checks the URL. Fails only if the server cannot be reached or must not be contacted.
 pub(super) fn validate(text: &str, web: &Web, run: &Run<'_>) -> Result<Verdict, ToolError> {
     match Source::parse(text) {
-        Err(error) => Ok(Verdict::Invalid(error.to_string())),
+        Err(why) => Ok(Verdict::Invalid(why)),
         Ok(Source::Local(path)) => Ok(look(&path)),
-        Ok(Source::Web(url)) => {
-            let mut answer = web.ask(&url, &Ask::Head, run)?;
-            // Presigned URLs are often valid for GET only, and some servers do not support HEAD.
-            if matches!(answer.status().as_u16(), 403 | 405 | 501) {
-                answer = web.ask(&url, &Ask::FirstByte, run)?;
-            }
-            Ok(judge(&answer))
-        }
+        Ok(Source::Web(url)) => Ok(judge(&web.look(&url, run)?)),
     }
 }
 
@@ -127,14 +121,9 @@ fn judge(answer: &Response) -> Verdict {
 
 fn look(path: &Path) -> Verdict {
     let unavailable = |what: &str| Verdict::Unavailable(format!("{}: {what}", path.display()));
-    match path.metadata() {
-        Err(error) => return unavailable(&error.to_string()),
-        Ok(about) if !about.is_file() => return unavailable("not a regular file"),
-        Ok(about) if about.len() == 0 => return unavailable("the file is empty"),
-        Ok(_) => {}
-    }
-    match open(path).and_then(|mut file| head(&mut file, HEAD)) {
+    match host::open_named(path).and_then(|mut file| head(&mut file, HEAD)) {
         Err(error) => unavailable(&error.to_string()),
+        Ok(head) if head.is_empty() => unavailable("the file is empty"),
         Ok(head) if is_media(&head) => Verdict::Available,
         Ok(_) => unavailable("not a video or audio file by its content"),
     }
@@ -157,36 +146,30 @@ pub(super) enum Source {
     Local(PathBuf),
 }
 
-/// Why a text is not a source. The text itself is not contained, because it cannot be redacted.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub(super) enum SourceError {
-    #[error("neither a URL ({0}) nor a path, which begins with `/`, `./` or `../`")]
-    NotAUrl(url::ParseError),
-    #[error("the scheme `{0}` is not supported: use http, https or file")]
-    Scheme(String),
-    #[error("a file URL must name an absolute path of this machine, as in file:///tmp/a.mp4")]
-    FileUrl,
-    #[error("the path cannot be made absolute: {0}")]
-    Path(String),
-}
-
 impl Source {
-    /// Parses an `http`, `https` or `file` URL, or a path that begins with `/`, `./` or `../`.
-    pub(super) fn parse(text: &str) -> Result<Self, SourceError> {
+    /// Parses an `http`, `https` or `file` URL, or a path that begins with `/`, `./` or `../`. The error does not contain the
+    /// text, because it cannot be redacted.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         if is_explicit_path(text) {
             let path = std::path::absolute(text);
             return path
                 .map(Self::Local)
-                .map_err(|error| SourceError::Path(error.to_string()));
+                .map_err(|error| format!("the path cannot be made absolute: {error}"));
         }
         if is_file_uri(text) {
+            let why =
+                "a file URL must name an absolute path of this machine, as in file:///tmp/a.mp4";
             let path = file_path(text);
-            return path.map(Self::Local).map_err(|_| SourceError::FileUrl);
+            return path.map(Self::Local).map_err(|_| why.to_owned());
         }
-        let url = Url::parse(text).map_err(SourceError::NotAUrl)?;
+        let url = Url::parse(text).map_err(|error| {
+            format!("neither a URL ({error}) nor a path, which begins with `/`, `./` or `../`")
+        })?;
         match url.scheme() {
             "http" | "https" => Ok(Self::Web(url)),
-            other => Err(SourceError::Scheme(other.to_owned())),
+            other => Err(format!(
+                "the scheme `{other}` is not supported: use http, https or file"
+            )),
         }
     }
 
@@ -231,21 +214,13 @@ mod tests {
             Source::parse("/tmp/a?b.mp4"),
             Ok(Source::Local("/tmp/a?b.mp4".into()))
         );
-        assert_eq!(
-            Source::parse("ftp://a.example/v"),
-            Err(SourceError::Scheme("ftp".to_owned()))
-        );
-        assert!(matches!(
-            Source::parse("not a url"),
-            Err(SourceError::NotAUrl(_))
-        ));
-        assert!(matches!(
-            Source::parse("https://"),
-            Err(SourceError::NotAUrl(_))
-        ));
-        assert_eq!(
-            Source::parse("file://elsewhere/tmp/a"),
-            Err(SourceError::FileUrl)
-        );
+        for (text, why) in [
+            ("ftp://a.example/v", "the scheme `ftp`"),
+            ("not a url", "neither a URL"),
+            ("https://", "neither a URL"),
+            ("file://elsewhere/tmp/a", "a file URL must name"),
+        ] {
+            assert!(Source::parse(text).unwrap_err().contains(why), "{text}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::{ClientBuilder, Method, Response, StatusCode, header};
+use reqwest::{ClientBuilder, Response, StatusCode, header};
 use tokio::time::sleep;
 use url::Url;
 
@@ -44,16 +44,11 @@ impl Default for Patience {
     }
 }
 
+/// The content from byte `from`, if it still has this `ETag`.
 #[derive(Debug, Clone)]
-pub(super) enum Ask {
-    /// Only the headers.
-    Head,
-    /// The first byte, for servers that refuse HEAD.
-    FirstByte,
-    /// The whole content.
-    Whole,
-    /// The content from byte `from`, if it still has this `ETag`.
-    Rest { from: u64, etag: String },
+pub(super) struct Rest {
+    pub(super) from: u64,
+    pub(super) etag: String,
 }
 
 /// A failed request. The text says what failed, where, and whether to retry. It contains no signatures and
@@ -109,27 +104,39 @@ impl Web {
         })
     }
 
-    /// Sends a request. The client puts user name and password of the URL into a header, and follows redirects.
-    pub(super) fn ask(&self, url: &Url, ask: &Ask, run: &Run<'_>) -> Result<Response, Stop> {
-        let refused = |refused| self.refused(url, &refused);
-        self.guard.admit(url).map_err(refused)?;
-        let method = match ask {
-            Ask::Head => Method::HEAD,
-            _ => Method::GET,
-        };
+    /// Asks for the headers of a URL.
+    pub(super) fn look(&self, url: &Url, run: &Run<'_>) -> Result<Response, Stop> {
+        self.answer(url, run, web::look(&self.client, url))
+    }
+
+    /// Asks for the content of a URL. The client puts user name and password of the URL into a header.
+    pub(super) fn get(
+        &self,
+        url: &Url,
+        rest: Option<&Rest>,
+        run: &Run<'_>,
+    ) -> Result<Response, Stop> {
         // Lengths and ranges must be those of the file itself.
-        let request = self
-            .client
-            .request(method, url.clone())
-            .header(header::ACCEPT_ENCODING, "identity");
-        let request = match ask {
-            Ask::Head | Ask::Whole => request,
-            Ask::FirstByte => request.header(header::RANGE, "bytes=0-0"),
-            Ask::Rest { from, etag } => request
+        let request = self.client.get(url.clone());
+        let request = request.header(header::ACCEPT_ENCODING, "identity");
+        let request = match rest {
+            None => request,
+            Some(Rest { from, etag }) => request
                 .header(header::RANGE, format!("bytes={from}-"))
                 .header(header::IF_RANGE, etag),
         };
-        let answer = self.wait(run, async { request.send().await })?;
+        self.answer(url, run, async { request.send().await })
+    }
+
+    fn answer(
+        &self,
+        url: &Url,
+        run: &Run<'_>,
+        asked: impl Future<Output = reqwest::Result<Response>>,
+    ) -> Result<Response, Stop> {
+        let refused = |refused| self.refused(url, &refused);
+        self.guard.admit(url).map_err(refused)?;
+        let answer = self.wait(run, asked)?;
         answer.map_err(|error| self.failed(url, &error))
     }
 

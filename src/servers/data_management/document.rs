@@ -5,14 +5,17 @@ use std::path::PathBuf;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::servers::{
-    files::{head, is_explicit_path, is_file_uri, local_path, open_regular},
-    tool::ToolError,
+use crate::{
+    host,
+    servers::{
+        files::{is_explicit_path, is_file_uri, local_path},
+        tool::ToolError,
+    },
+    task::hexadecimal,
 };
-use crate::task::hexadecimal;
 
 /// The largest file that is read as JSON: 64 MiB.
-const MOST_BYTES: usize = 64 << 20;
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Returns the JSON value that is given, or, if it is a string, the value in the file at that path or `file:` URI.
 pub(super) fn by_value_or_file(argument: &'static str, given: &Value) -> Result<Value, ToolError> {
@@ -45,12 +48,10 @@ pub(super) fn by_value_or_explicit_file(
 
 fn read(argument: &'static str, reference: &str) -> Result<(PathBuf, Vec<u8>), ToolError> {
     let path = local_path(argument, reference)?;
-    let mut file = open_regular(argument, &path)?;
-    let bytes = head(&mut file, MOST_BYTES + 1).map_err(ToolError::io("read", &path))?;
-    if bytes.len() > MOST_BYTES {
-        let problem = format!("{} has more than {MOST_BYTES} bytes", path.display());
-        return Err(ToolError::argument(argument, problem));
-    }
+    let bytes = host::read_named(&path, MOST_BYTES).map_err(|error| {
+        let problem = format!("cannot read {}: {error}", path.display());
+        ToolError::argument(argument, problem)
+    })?;
     Ok((path, bytes))
 }
 

@@ -70,7 +70,7 @@ fn store(place: &Workspace, arguments: &Arguments, run: &Run<'_>) -> Result<Valu
         blocks(&mut data, &source, run, |block| {
             draft.append(block).map_err(failed("write"))
         })?;
-        let placed = draft.place(&beside.join(&name), &folder);
+        let placed = draft.place(&beside.join(&name));
         placed.map_err(failed("create"))?
     };
     if placed == Placed::Taken {

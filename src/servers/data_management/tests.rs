@@ -19,12 +19,12 @@ use crate::{
 };
 
 /// A working directory of its own.
-struct Desk {
+struct DataFolder {
     folder: TempDir,
     clock: Clock,
 }
 
-impl Desk {
+impl DataFolder {
     fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),

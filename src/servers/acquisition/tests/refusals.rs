@@ -167,10 +167,6 @@ fn arguments_that_cannot_be_used_are_named() {
             json!({"url": "http://a.example/", "output_path": "/tmp/.."}),
             "`output_path`",
         ),
-        (
-            json!({"url": "http://a.example/", "format": "exe"}),
-            "`format`",
-        ),
     ] {
         let error = Order::parse(&serde_json::from_value(arguments).unwrap()).unwrap_err();
         assert!(error.to_string().contains(argument), "{error}");
@@ -321,7 +317,7 @@ fn a_missing_empty_or_irregular_file_is_refused() {
     for (name, says) in [
         ("none", "No such file"),
         ("empty", "empty"),
-        (".", "not a regular file"),
+        (".", "no regular file"),
     ] {
         let url = Url::from_file_path(folder.path().join(name)).unwrap();
         let text = refused(&url, &target);

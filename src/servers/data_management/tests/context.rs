@@ -2,20 +2,20 @@
 
 use super::*;
 
-fn cache(desk: &Desk, key: &str, data: &Value) -> Value {
+fn cache(desk: &DataFolder, key: &str, data: &Value) -> Value {
     desk.call(
         "context_cacher",
         &json!({"cache_key": key, "context_data": data}),
     )
 }
 
-fn read(desk: &Desk, key: &str) -> Value {
+fn read(desk: &DataFolder, key: &str) -> Value {
     desk.call("context_reader", &json!({"cache_key": key}))
 }
 
 #[test]
 fn what_is_cached_is_read_back_as_it_was() {
-    let mut desk = Desk::new();
+    let mut desk = DataFolder::new();
     desk.at(0);
     let data: Value = serde_json::from_str(
         r#"{"z": 1.50, "a": [null, true, "你好 ☂ \u0000"], "n": 123456789012345678901234567890}"#,
@@ -35,7 +35,7 @@ fn what_is_cached_is_read_back_as_it_was() {
 
 #[test]
 fn a_second_value_replaces_the_first() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     assert_eq!(cache(&desk, "k", &json!(1))["replaced"], false);
     assert_eq!(cache(&desk, "k", &json!(2))["replaced"], true);
     assert_eq!(read(&desk, "k")["context_data"], 2);
@@ -44,7 +44,7 @@ fn a_second_value_replaces_the_first() {
 
 #[test]
 fn an_expired_value_is_not_found_not_replaced_and_swept() {
-    let mut desk = Desk::new();
+    let mut desk = DataFolder::new();
     desk.at(0);
     let arguments = json!({"cache_key": "k", "context_data": "old", "ttl": 60});
     desk.call("context_cacher", &arguments);
@@ -67,7 +67,7 @@ fn an_expired_value_is_not_found_not_replaced_and_swept() {
 
 #[test]
 fn a_time_to_live_is_from_a_second_to_thirty_days() {
-    let mut desk = Desk::new();
+    let mut desk = DataFolder::new();
     desk.at(0);
     let with = |ttl: Value| json!({"cache_key": "k", "context_data": 1, "ttl": ttl});
     let answer = desk.call("context_cacher", &with(json!(2_592_000)));
@@ -89,7 +89,7 @@ fn a_time_to_live_is_from_a_second_to_thirty_days() {
 
 #[test]
 fn a_named_file_is_cached_by_content_and_any_other_text_as_itself() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     let file = desk.path().join("a b.json");
     fs::write(&file, r#"{"speakers": 2}"#).unwrap();
     let uri = url::Url::from_file_path(&file).unwrap();
@@ -110,7 +110,7 @@ fn a_named_file_is_cached_by_content_and_any_other_text_as_itself() {
 
 #[test]
 fn reading_makes_no_database() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     assert_eq!(read(&desk, "k")["found"], false);
     assert!(!desk.path().join(".oneact").exists());
 }

@@ -4,7 +4,7 @@ use std::{os::unix::fs::PermissionsExt, thread};
 
 use super::*;
 
-fn cache(desk: &Desk) -> Result<Value, ToolError> {
+fn cache(desk: &DataFolder) -> Result<Value, ToolError> {
     desk.try_raw(
         "context_cacher",
         &json!({"cache_key": "k", "context_data": 1}),
@@ -17,7 +17,7 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn it_is_for_its_owner_alone_and_keeps_a_write_ahead_log() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     cache(&desk).unwrap();
     assert_eq!(
         (mode(&desk.path().join(".oneact")), mode(&desk.database())),
@@ -31,7 +31,7 @@ fn it_is_for_its_owner_alone_and_keeps_a_write_ahead_log() {
 
 #[test]
 fn one_of_another_version_is_refused_and_not_written() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     cache(&desk).unwrap();
     rusqlite::Connection::open(desk.database())
         .and_then(|it| it.pragma_update(None, "user_version", 7))
@@ -47,7 +47,7 @@ fn one_of_another_version_is_refused_and_not_written() {
 
 #[test]
 fn one_of_another_program_is_refused_and_not_written() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     fs::create_dir(desk.path().join(".oneact")).unwrap();
     rusqlite::Connection::open(desk.database())
         .and_then(|it| it.execute_batch("CREATE TABLE mine (a); INSERT INTO mine VALUES (1)"))
@@ -60,7 +60,7 @@ fn one_of_another_program_is_refused_and_not_written() {
 
 #[test]
 fn a_file_that_is_no_database_is_refused_and_not_written() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     fs::create_dir(desk.path().join(".oneact")).unwrap();
     fs::write(desk.database(), "words ".repeat(1000)).unwrap();
     let problem = cache(&desk).unwrap_err().to_string();
@@ -76,7 +76,7 @@ fn a_file_that_is_no_database_is_refused_and_not_written() {
 
 #[test]
 fn sixteen_writers_at_once_all_succeed_on_a_database_none_of_them_found() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     let place = Workspace {
         database: desk.database(),
         directory: desk.path().to_owned(),

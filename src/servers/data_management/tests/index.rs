@@ -2,24 +2,24 @@
 
 use super::*;
 
-fn index(desk: &Desk, data: &Value, metadata: &Value) -> Value {
+fn index(desk: &DataFolder, data: &Value, metadata: &Value) -> Value {
     desk.call(
         "result_indexer",
         &json!({"results_data": data, "metadata": metadata}),
     )
 }
 
-fn search(desk: &Desk, query: &str) -> Value {
+fn search(desk: &DataFolder, query: &str) -> Value {
     desk.call("result_searcher", &json!({"query": query}))
 }
 
-fn total(desk: &Desk, query: &str) -> i64 {
+fn total(desk: &DataFolder, query: &str) -> i64 {
     search(desk, query)["total"].as_i64().unwrap()
 }
 
 #[test]
 fn a_document_is_found_by_any_of_its_strings_and_comes_with_its_metadata() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     let transcript = json!({
         "language": "en",
         "segments": [{"start": 0, "text": "The quick brown fox"}, {"start": 1.5, "text": "jumps over the lazy dog"}]
@@ -44,7 +44,7 @@ fn a_document_is_found_by_any_of_its_strings_and_comes_with_its_metadata() {
 
 #[test]
 fn the_same_document_is_indexed_once_whatever_the_order_of_its_keys() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     let first = index(
         &desk,
         &json!({"a": "fox", "b": [1]}),
@@ -67,7 +67,7 @@ fn the_same_document_is_indexed_once_whatever_the_order_of_its_keys() {
 
 #[test]
 fn a_text_is_the_place_of_a_json_file() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     let file = desk.path().join("ergebnis ü.json");
     fs::write(&file, r#"{"text": "hello"}"#).unwrap();
     let uri = url::Url::from_file_path(&file).unwrap();
@@ -89,7 +89,7 @@ fn a_text_is_the_place_of_a_json_file() {
 
 #[test]
 fn words_are_found_whatever_their_case_accents_and_script() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     index(
         &desk,
         &json!([
@@ -125,7 +125,7 @@ fn words_are_found_whatever_their_case_accents_and_script() {
 
 #[test]
 fn nothing_in_a_query_is_an_operator() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     index(&desk, &json!(["fox AND dog", "cat"]), &json!({}));
     for query in [
         "fox NOT cat",
@@ -155,7 +155,7 @@ fn nothing_in_a_query_is_an_operator() {
 
 #[test]
 fn as_many_hits_as_asked_for_best_first_and_all_are_counted() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     for number in 0..12 {
         let text = format!("fox {}", "filler ".repeat(number));
         index(&desk, &json!([text]), &json!({"number": number}));
@@ -176,14 +176,14 @@ fn as_many_hits_as_asked_for_best_first_and_all_are_counted() {
 
 #[test]
 fn an_index_nobody_filled_has_no_hits() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     assert_eq!(search(&desk, "fox"), json!({"hits": [], "total": 0}));
 }
 
 /// `highlight` of FTS5 ends its text at a NUL, and begins it anew at each found word.
 #[test]
 fn a_snippet_is_cut_from_the_text_itself_so_that_a_nul_does_not_end_it() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     index(&desk, &json!(["a\0b the FÓX ran"]), &Value::Null);
     let found = search(&desk, "fox");
     assert_eq!(found["hits"][0]["snippet"], "a\0b the FÓX ran");
@@ -192,7 +192,7 @@ fn a_snippet_is_cut_from_the_text_itself_so_that_a_nul_does_not_end_it() {
 /// The functions of SQLite that mark found words would take minutes for this document.
 #[test]
 fn a_word_that_a_document_repeats_a_hundred_thousand_times_is_found() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     index(&desk, &json!(["the cat ".repeat(100_000)]), &Value::Null);
     let found = search(&desk, &"the ".repeat(200));
     assert_eq!(

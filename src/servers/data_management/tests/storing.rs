@@ -4,14 +4,14 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-fn store(desk: &Desk, data: &str, path: &str) -> Value {
+fn store(desk: &DataFolder, data: &str, path: &str) -> Value {
     desk.call(
         "file_storer",
         &json!({"file_data": data, "target_path": path}),
     )
 }
 
-fn refused(desk: &Desk, path: &str) -> String {
+fn refused(desk: &DataFolder, path: &str) -> String {
     let arguments = json!({"file_data": "data:;base64,AAAA", "target_path": path});
     desk.refused("file_storer", &arguments)
 }
@@ -28,7 +28,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[test]
 fn a_file_is_stored_whole_with_the_folders_it_needs() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     let medium = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/media/fox.mp4");
     let answer = store(
         &desk,
@@ -47,7 +47,7 @@ fn a_file_is_stored_whole_with_the_folders_it_needs() {
 
 #[test]
 fn bytes_come_from_a_data_uri_too() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     let answer = store(
         &desk,
         "data:text/plain;charset=utf-8;base64,aGFsbG8=",
@@ -70,7 +70,7 @@ fn bytes_come_from_a_data_uri_too() {
 
 #[test]
 fn the_same_again_is_a_duplicate_and_anything_else_is_refused() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     assert_eq!(
         store(&desk, "data:;base64,aGFsbG8=", "a/b")["duplicate"],
         false
@@ -92,7 +92,7 @@ fn the_same_again_is_a_duplicate_and_anything_else_is_refused() {
 
 #[test]
 fn no_path_leads_out_of_the_directory() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     for path in [
         "../a",
         "a/../../b",
@@ -113,7 +113,7 @@ fn no_path_leads_out_of_the_directory() {
 
 #[test]
 fn no_symbolic_link_is_followed() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     let outside = tempfile::tempdir().unwrap();
     symlink(outside.path(), desk.path().join("out")).unwrap();
     symlink(outside.path().join("new"), desk.path().join("dangling")).unwrap();
@@ -125,7 +125,7 @@ fn no_symbolic_link_is_followed() {
 
 #[test]
 fn oneacts_own_files_are_out_of_reach() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     for path in [
         ".oneact/data.db",
         ".git/hooks/pre-commit",
@@ -148,7 +148,7 @@ fn oneacts_own_files_are_out_of_reach() {
 
 #[test]
 fn what_is_no_file_is_not_stored() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     for data in ["/does/not/exist", "/tmp", "https://a.example/a"] {
         let arguments = json!({"file_data": data, "target_path": "x/a"});
         desk.refused("file_storer", &arguments);
@@ -159,7 +159,7 @@ fn what_is_no_file_is_not_stored() {
 /// Two machines that share a folder can have processes of the same number.
 #[test]
 fn a_file_is_not_written_under_a_name_that_another_process_may_use() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     let draft = |number: u32| format!(".oneact-{}-{number}.part", std::process::id());
     for number in 0..1000 {
         fs::write(desk.path().join(draft(number)), "another's").unwrap();

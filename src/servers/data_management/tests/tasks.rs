@@ -2,12 +2,12 @@
 
 use super::*;
 
-fn create(desk: &Desk, text: &str) -> Value {
+fn create(desk: &DataFolder, text: &str) -> Value {
     desk.call("task_create", &json!({"task_text": text}))
 }
 
 /// The texts of the tasks in that state.
-fn texts(desk: &Desk, state: &str) -> Vec<String> {
+fn texts(desk: &DataFolder, state: &str) -> Vec<String> {
     let listed = desk.call("task_list", &json!({"state": state}));
     let tasks = listed["tasks"].as_array().unwrap();
     let text = |task: &Value| task["task_text"].as_str().unwrap().to_owned();
@@ -16,7 +16,7 @@ fn texts(desk: &Desk, state: &str) -> Vec<String> {
 
 #[test]
 fn a_task_is_open_until_it_is_completed() {
-    let mut desk = Desk::new();
+    let mut desk = DataFolder::new();
     desk.at(0);
     let ada = create(&desk, "  Call Ada ");
     create(&desk, "Buy milk");
@@ -40,7 +40,7 @@ fn a_task_is_open_until_it_is_completed() {
 
 #[test]
 fn one_text_is_one_open_task() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     let first = create(&desk, "Call Ada");
     let again = create(&desk, "Call Ada");
     assert_eq!(
@@ -55,7 +55,7 @@ fn one_text_is_one_open_task() {
 
 #[test]
 fn a_list_has_a_limit_and_counts_all() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     assert_eq!(
         desk.call("task_list", &json!({})),
         json!({"tasks": [], "total": 0})
@@ -70,7 +70,7 @@ fn a_list_has_a_limit_and_counts_all() {
 
 #[test]
 fn a_blank_text_and_an_unknown_id_are_refused() {
-    let desk = Desk::new();
+    let desk = DataFolder::new();
     let problem = desk.refused("task_create", &json!({"task_text": " \n"}));
     assert!(problem.contains("blank"), "{problem}");
     create(&desk, "Call Ada");
