@@ -11,7 +11,6 @@ mod inherited;
 mod interrupts;
 mod outside;
 mod plain;
-mod program;
 mod range_lock;
 mod spawn;
 mod users;
@@ -31,14 +30,13 @@ pub use inherited::inherited;
 pub use interrupts::{Interrupt, Interrupts, ignore_file_size_signal, is_interrupted};
 pub use outside::{Outside, spawn_outside, stay_outside};
 pub use plain::{
-    is_full, is_out_of_files, is_plain_or_free, keep_own_files, make_state_dir, new_at, open_named,
-    open_plain, persist_new, place, place_new, place_unsynced, read_named, read_plain, resolved,
-    sync_placed,
+    each_block, is_full, is_out_of_files, is_plain_or_free, keep_own_files, make_state_dir, new_at,
+    open_named, open_plain, persist_new, place, place_new, place_unsynced, read_named, read_plain,
+    resolved, sync_placed,
 };
-pub use program::{Program, plain_environment};
 pub use range_lock::{Locked, RangeLock};
 pub use spawn::{
-    Running, Said, Spawned, at_our_terminal, die_with_us, end_of, spawn, spawn_apart, spawn_self,
-    tell,
+    Program, Running, Said, Spawned, at_our_terminal, die_with_us, end_of, plain_environment,
+    spawn, spawn_apart, spawn_self, tell,
 };
 pub use users::{is_in_group, is_named, is_own_group, name_of};

@@ -15,58 +15,48 @@ use rustix::process::getpid;
 use signal_hook::low_level::{emulate_default_handler, exit, register};
 
 /// The kernel sends this signal when a file grows past `RLIMIT_FSIZE`.
-const SIGXFSZ: i32 = 25;
+const SIGXFSZ: i32 = Signal::SIGXFSZ as i32;
 
 /// The kernel sends this signal when a child ends.
-const SIGCHLD: i32 = 17;
+const SIGCHLD: i32 = Signal::SIGCHLD as i32;
 
 /// A signal that asks the run to stop. Such a signal ends a process by default, can be caught, and does not report
 /// a defect, as SIGSEGV and SIGABRT do. SIGSTKFLT, SIGPWR and the real-time signals are left out: they are sent
 /// only to programs that ask for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interrupt {
-    number: u8,
-    name: &'static str,
-}
+pub struct Interrupt(Signal);
 
 impl Interrupt {
     /// The signal that is assumed if none was recorded.
-    pub const TERMINATE: Self = Self::new(15, "SIGTERM");
-
-    const ALL: [Self; 11] = [
-        Self::new(1, "SIGHUP"),
-        Self::new(2, "SIGINT"),
-        Self::new(3, "SIGQUIT"),
-        Self::new(10, "SIGUSR1"),
-        Self::new(12, "SIGUSR2"),
-        Self::new(14, "SIGALRM"),
-        Self::TERMINATE,
-        Self::new(24, "SIGXCPU"),
-        Self::new(26, "SIGVTALRM"),
-        Self::new(27, "SIGPROF"),
-        Self::new(29, "SIGIO"),
-    ];
-
-    const fn new(number: u8, name: &'static str) -> Self {
-        Self { number, name }
-    }
+    pub const TERMINATE: Self = Self(Signal::SIGTERM);
 
     /// The number on Linux. The exit code of a cancelled run is 128 plus this number.
-    pub const fn number(self) -> u8 {
-        self.number
+    pub fn number(self) -> u8 {
+        u8::try_from(self.0 as i32).unwrap_or_default()
     }
 
     /// The POSIX name.
-    pub const fn name(self) -> &'static str {
-        self.name
-    }
-
-    /// Whether the signal stays ignored if it was ignored at the start, as under `nohup` and for background jobs
-    /// of shells.
-    const fn may_be_ignored(self) -> bool {
-        self.number <= 3
+    pub fn name(self) -> &'static str {
+        self.0.as_str()
     }
 }
+
+const ALL: [Signal; 11] = [
+    Signal::SIGHUP,
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGALRM,
+    Signal::SIGTERM,
+    Signal::SIGXCPU,
+    Signal::SIGVTALRM,
+    Signal::SIGPROF,
+    Signal::SIGIO,
+];
+
+/// The signals that stay ignored if they were ignored at the start, as under `nohup` and for background jobs of shells.
+const MAY_BE_IGNORED: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT];
 
 /// The signals that ask this run to stop. They do not end the process: each phase checks them and undoes what it
 /// began, and the state of the answer is `cancelled`.
@@ -95,17 +85,14 @@ impl Interrupts {
     pub fn catch() -> Self {
         // This succeeds once, before a handler uses the alarm.
         if ALARM.set(Alarm::new()).is_ok() {
-            let all = Interrupt::ALL
-                .into_iter()
-                .filter_map(|each| Signal::try_from(i32::from(each.number)).ok())
-                .collect::<SigSet>();
+            let all: SigSet = ALL.into_iter().collect();
             // `register` first installs its handler and then stores the action: a signal between the two would be
             // lost. A blocked signal waits until both are done. This fails only for an unknown request.
             let _ = all.thread_block();
             let ignored = ignored_signals();
-            for each in Interrupt::ALL {
-                let number = i32::from(each.number);
-                if !(each.may_be_ignored() && ignored & (1 << (number - 1)) != 0) {
+            for signal in ALL {
+                let number = signal as i32;
+                if !MAY_BE_IGNORED.contains(&signal) || ignored & (1 << (number - 1)) == 0 {
                     handle_with(number, move || note(number));
                 }
             }
@@ -119,10 +106,8 @@ impl Interrupts {
     }
 
     pub fn caught(&self) -> Option<Interrupt> {
-        let number = CAUGHT.load(Ordering::Relaxed);
-        Interrupt::ALL
-            .into_iter()
-            .find(|each| usize::from(each.number) == number)
+        let number = i32::try_from(CAUGHT.load(Ordering::Relaxed)).ok()?;
+        Signal::try_from(number).ok().map(Interrupt)
     }
 
     pub fn count(&self) -> usize {

@@ -4,7 +4,7 @@
 use std::{
     ffi::OsString,
     fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions},
-    io::{self, Read as _, Write as _},
+    io::{self, Read, Write as _},
     os::{
         fd::AsFd,
         unix::fs::{
@@ -68,6 +68,24 @@ fn read(file: &File, most: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(bytes)
+}
+
+/// Reads to the end in blocks of at most `room` bytes. An interrupted read is repeated.
+pub fn each_block<E>(
+    reader: &mut dyn Read,
+    room: usize,
+    failed: impl Fn(io::Error) -> E,
+    mut see: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut block = vec![0; room];
+    loop {
+        match reader.read(&mut block) {
+            Ok(0) => return Ok(()),
+            Ok(read) => see(block.get(..read).unwrap_or_default())?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
 }
 
 /// Puts a file in its place completely or not at all, and waits until it is on the disk. It replaces a file that is there,

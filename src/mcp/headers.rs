@@ -23,15 +23,18 @@ pub(super) fn mirrored(
     arguments: &Map<String, Value>,
 ) -> Result<HeaderMap, String> {
     let mut marked = Vec::new();
-    if let Some(Value::Object(schema)) = schema {
-        marks(schema, &mut Vec::new(), &mut marked)?;
+    let schema = schema.unwrap_or(&Value::Null);
+    collect(schema, &mut Vec::new(), &mut marked);
+    if marked.len() != count(schema) {
+        return Err(format!("`{MARK}` stands at a place that is no parameter"));
     }
     let mut headers = HeaderMap::new();
     let mut seen = Vec::new();
-    for Marked { path, name, kind } in marked {
+    for (path, property) in marked {
         let place = path.join(".");
         let wrong = |problem: &str| format!("`{MARK}` of its parameter `{place}` {problem}");
-        let name = name.as_str().filter(|name| !name.is_empty());
+        let name = property.get(MARK).and_then(Value::as_str);
+        let name = name.filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| wrong("is no name"))?;
         let header = HeaderName::try_from(format!("mcp-param-{name}"));
         let header = header.map_err(|_| wrong("is no name of a header"))?;
@@ -39,7 +42,7 @@ pub(super) fn mirrored(
             return Err(wrong("is a name that another parameter has"));
         }
         seen.push(header.clone());
-        let kind = kind.and_then(Value::as_str);
+        let kind = property.get("type").and_then(Value::as_str);
         if !matches!(kind, Some("string" | "integer" | "boolean")) {
             return Err(wrong(
                 "is on a value that is no text, whole number or truth value",
@@ -58,48 +61,36 @@ pub(super) fn mirrored(
     Ok(headers)
 }
 
-struct Marked<'s> {
-    path: Vec<&'s str>,
-    name: &'s Value,
-    kind: Option<&'s Value>,
-}
-
-/// The marked properties. A mark at any other place is an error.
-fn marks<'s>(
-    schema: &'s Map<String, Value>,
+/// Finds the properties that are marked, each with its path.
+fn collect<'s>(
+    schema: &'s Value,
     path: &mut Vec<&'s str>,
-    found: &mut Vec<Marked<'s>>,
-) -> Result<(), String> {
-    for (key, value) in schema {
-        match (key.as_str(), value) {
-            (MARK, name) if !path.is_empty() => found.push(Marked {
-                path: path.clone(),
-                name,
-                kind: schema.get("type"),
-            }),
-            ("properties", Value::Object(properties)) => {
-                for (name, property) in properties {
-                    path.push(name);
-                    property
-                        .as_object()
-                        .map_or(Ok(()), |property| marks(property, path, found))?;
-                    path.pop();
-                }
-            }
-            ("default" | "const" | "enum" | "examples", _) => {}
-            (key, value) if key == MARK || mentions(value) => {
-                return Err(format!("`{MARK}` stands at a place that is no parameter"));
-            }
-            _ => {}
+    marked: &mut Vec<(Vec<&'s str>, &'s Value)>,
+) {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, property) in properties.into_iter().flatten() {
+        path.push(name);
+        if property.get(MARK).is_some() {
+            marked.push((path.clone(), property));
         }
+        collect(property, path, marked);
+        path.pop();
     }
-    Ok(())
 }
 
-fn mentions(value: &Value) -> bool {
+/// The number of marks, wherever they are in a schema. Values of parameters are no schemas.
+fn count(value: &Value) -> usize {
     match value {
-        Value::Object(members) => members.contains_key(MARK) || members.values().any(mentions),
-        Value::Array(items) => items.iter().any(mentions),
-        _ => false,
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, value)| match (key.as_str(), value) {
+                (MARK, _) => 1,
+                ("default" | "const" | "enum" | "examples", _) => 0,
+                ("properties", Value::Object(all)) => all.values().map(count).sum(),
+                _ => count(value),
+            })
+            .sum(),
+        Value::Array(items) => items.iter().map(count).sum(),
+        _ => 0,
     }
 }

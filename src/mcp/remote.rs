@@ -143,11 +143,10 @@ impl Remote {
 
     /// Waits until all messages are delivered.
     pub(super) async fn written(&mut self, wire: &mut Wire) {
+        self.send_waiting(wire);
         while let Some((line, said)) = wire.next_line() {
-            if self.others.len() >= AT_ONCE {
-                // The last message counts: a notification.
-                self.others = JoinSet::new();
-            }
+            // The last message counts: a notification.
+            self.others = JoinSet::new();
             self.send(line, said, &wire.secrets);
         }
         while self.others.join_next().await.is_some() {}
@@ -289,35 +288,28 @@ impl Remote {
             (b"", Inbound::Response(Response { body: answer, .. })) => Some(answer),
             _ => None,
         };
-        let end = match (status.as_u16(), answer) {
-            (_, Some(Answer::Result(_))) => {
-                let why = format!(
-                    "answered with a result and HTTP {status}, which contradict each other"
-                );
-                Refusal::new(Trouble::Strange, why)
+        let error = match &answer {
+            Some(Answer::Error(error)) => Some(error),
+            _ => None,
+        };
+        let end = if let Some(Answer::Result(_)) = answer {
+            let why =
+                format!("answered with a result and HTTP {status}, which contradict each other");
+            Refusal::new(Trouble::Strange, why)
+        } else if self.session.is_some() && is_a_lost_session(status.as_u16(), error) {
+            Refusal::new(Trouble::Gone, "no longer knows the session".to_owned())
+        } else {
+            let is_answer = match status.as_u16() {
+                400 | 406 | 415 => error.is_some(),
+                404 => error.is_some_and(|error| error.code == UNKNOWN_METHOD),
+                _ => false,
+            };
+            if is_answer {
+                body.push(b'\n');
+                // What it is, the awaited answer shows.
+                let _ = wire.hear(body);
             }
-            (status, answer) => {
-                let error = match &answer {
-                    Some(Answer::Error(error)) => Some(error),
-                    _ => None,
-                };
-                if self.session.is_some() && is_a_lost_session(status, error) {
-                    let why = "no longer knows the session".to_owned();
-                    Refusal::new(Trouble::Gone, why)
-                } else {
-                    let is_answer = match status {
-                        400 | 406 | 415 => error.is_some(),
-                        404 => error.is_some_and(|error| error.code == UNKNOWN_METHOD),
-                        _ => false,
-                    };
-                    if is_answer {
-                        body.push(b'\n');
-                        // What it is, the awaited answer shows.
-                        let _ = wire.hear(body);
-                    }
-                    refusal
-                }
-            }
+            refusal
         };
         if wire.answer.is_some() {
             wire.call = CallLine::Unsent;

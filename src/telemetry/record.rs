@@ -5,9 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use jiff::Timestamp;
 
 use super::{
+    collector::{Export, send_all},
     document::{EndedRun, Section},
-    post,
-    settings::Export,
 };
 use crate::{
     host::{Host, Moment},
@@ -76,6 +75,6 @@ impl Telemetry {
             self.export.traces.as_ref().zip(traces),
             self.export.metrics.as_ref().zip(Some(run.metrics())),
         ];
-        post::all(bodies.into_iter().flatten().collect());
+        send_all(bodies.into_iter().flatten().collect());
     }
 }

@@ -5,7 +5,6 @@ use std::{fs, io::Read, os::unix::fs::PermissionsExt, path::Path};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::*;
-use crate::host::{plain_environment, variable};
 
 /// What the program writes to stdout, once it has ended.
 fn said(argv: &[&str], env: &[(&str, &str)], directory: &Path) -> io::Result<String> {
