@@ -24,7 +24,7 @@ pub(crate) use crate::evidence::{Broken, HeadSays, Verdict, read_anchors};
 pub(crate) use crate::ledger::{Effects, Head, Ledger, Made, Row, RowOutcome, RowState, Wish};
 pub(crate) use approval::approved;
 pub(crate) use decide::{Dependants, Review};
-pub(crate) use decision::{Decision, Difference, Fact, Reason};
+pub(crate) use decision::{AnswerDifference, Decision, Fact, Reason};
 pub(crate) use exhibit::{Exhibit, ExhibitContent, ExhibitLimits, exhibit};
 pub(crate) use grant::trace;
 #[cfg(test)]
@@ -39,4 +39,4 @@ pub(crate) use resolve::{Claimed, Happened, unless_contradicted, vouched};
 pub(crate) use sessions::SessionSummary;
 pub(crate) use step::SessionStep;
 pub(crate) use unanswered::{Unanswered, UnansweredState};
-pub(crate) use whole::Whole;
+pub(crate) use whole::WholeAnswer;

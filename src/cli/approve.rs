@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{
     ended::{Stop, json_line, printed, stop},
-    printing::{LedgerView, ReadArgs, SessionArgs, columns},
+    printing::{LedgerView, SessionArgs, columns},
     run::run,
     settings::{FormArgs, PlaceArgs, RunArgs, TaskArgs},
     streams::tell,
@@ -170,7 +170,7 @@ fn decided(
     answer: Answer,
     interrupts: Interrupts,
 ) -> Result<Option<(String, String)>, Stop> {
-    let (view, request) = find(&args.id, args.form.places.clone(), interrupts)?;
+    let (view, request) = find(&args.id, &args.form.places, interrupts)?;
     let id = &request.case.id;
     let is_terminal = io::stdin().is_terminal();
     let signature = match (&args.signature, &args.key) {
@@ -241,18 +241,10 @@ fn told(voted: &Voted, answer: Answer, request: &RequestedCall, view: &LedgerVie
 /// The request whose id begins with this text.
 fn find(
     id: &str,
-    places: PlaceArgs,
+    places: &PlaceArgs,
     interrupts: Interrupts,
 ) -> Result<(LedgerView, RequestedCall), Stop> {
-    let form = FormArgs {
-        places,
-        ..FormArgs::default()
-    };
-    let read = ReadArgs {
-        form,
-        ..ReadArgs::default()
-    };
-    let mut view = LedgerView::open(&read, interrupts).map_err(Stop::refused)?;
+    let mut view = LedgerView::open(places, None, interrupts).map_err(Stop::refused)?;
     let request = view.reading.requested_as(id, &view.project);
     Ok((view, request.map_err(refused)?))
 }
@@ -315,7 +307,7 @@ impl HostedRequests {
             root: Some(self.root.clone()),
             catalog: Some(self.catalog.clone()),
         };
-        let found = find(id, places, self.interrupts.clone());
+        let found = find(id, &places, self.interrupts.clone());
         let (view, request) = found.map_err(|stop| stop.why)?;
         if request.case.asked.intent_hash == intent_hash {
             Ok((view, request))

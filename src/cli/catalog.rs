@@ -140,18 +140,18 @@ fn context(text: &str) -> Result<CallContext, String> {
 pub(super) fn run(args: &CatalogArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     match &args.verb {
         CatalogVerb::List(form) => {
-            let listed = load(&form.places, Extent::WithPipelines)?;
+            let listed = load(&form.places, CatalogExtent::WithPipelines)?;
             let document: Value = listed.iter().map(json_of).collect();
             Ok(form.printed(&document, || table(&listed), 0))
         }
         CatalogVerb::Show(args) => {
-            let listed = load(&args.form.places, Extent::WithPipelines)?;
+            let listed = load(&args.form.places, CatalogExtent::WithPipelines)?;
             let entry = find(&listed, &args.id).map_err(|failure| stop(1)(failure.message))?;
             let document = json!([json_of(entry)]);
             Ok(args.form.printed(&document, || one(entry), 0))
         }
         CatalogVerb::Search(args) => {
-            let listed = load(&args.form.places, Extent::Entries)?;
+            let listed = load(&args.form.places, CatalogExtent::Entries)?;
             let found: Vec<&Listed> = found_in(&listed, args.context);
             let hits = search(&found, &args.words.join(" "));
             let code = u8::from(hits.is_empty());
@@ -166,18 +166,18 @@ pub(super) fn run(args: &CatalogArgs, interrupts: Interrupts) -> Result<ExitCode
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Extent {
+enum CatalogExtent {
     Entries,
     WithPipelines,
 }
 
 /// All entries, by their ids; then all pipelines, if they are wanted.
-fn load(places: &PlaceArgs, extent: Extent) -> Result<Vec<Listed>, Stop> {
+fn load(places: &PlaceArgs, extent: CatalogExtent) -> Result<Vec<Listed>, Stop> {
     let project = places.project()?;
     let listed = Catalog::load(&project.catalog).and_then(|catalog| {
         let tables = catalog.tables()?;
         let mut listed = list(&tables)?;
-        if extent == Extent::WithPipelines {
+        if extent == CatalogExtent::WithPipelines {
             listed.extend(pipelines(&tables)?);
         }
         Ok(listed)
@@ -236,7 +236,7 @@ fn render(args: &RenderArgs) -> Result<ExitCode, Stop> {
             return Ok(ExitCode::SUCCESS);
         }
     }
-    let listed = load(&args.places, Extent::Entries)?;
+    let listed = load(&args.places, CatalogExtent::Entries)?;
     let mut entries = found_in(&listed, args.context);
     entries.retain(|entry| entry.audience == Audience::Models);
     let form = match args.form {

@@ -49,7 +49,7 @@ pub(super) struct ResolveArgs {
     #[arg(value_name = "OPERATION")]
     operation: String,
     #[command(flatten)]
-    choice: Choice,
+    choice: ResolveChoice,
     #[command(flatten)]
     decision: DecisionArgs,
 }
@@ -57,7 +57,7 @@ pub(super) struct ResolveArgs {
 // One of the two has to be said.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct Choice {
+struct ResolveChoice {
     /// The call happened: record it as successful; the same delivery is not performed again
     #[arg(long)]
     happened: bool,
@@ -94,7 +94,7 @@ pub(super) struct ReviewArgs {
     #[command(flatten)]
     answer: NameArgs,
     #[command(flatten)]
-    verdict: Verdict,
+    verdict: ReviewChoice,
     #[command(flatten)]
     decision: DecisionArgs,
 }
@@ -102,7 +102,7 @@ pub(super) struct ReviewArgs {
 // One of the two has to be said.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct Verdict {
+struct ReviewChoice {
     /// The answer is good
     #[arg(long)]
     accept: bool,

@@ -6,33 +6,33 @@ use clap::Command;
 const PAGES: &str = include_str!("pages.txt");
 
 /// A group of verbs: its title, and its pages.
-struct Group {
+struct VerbGroup {
     title: &'static str,
-    pages: Vec<Page>,
+    pages: Vec<VerbPage>,
 }
 
-struct Page {
+struct VerbPage {
     /// The verb, or `catalog` and a verb below it.
     verb: &'static str,
     examples: &'static str,
     codes: &'static str,
 }
 
-fn groups() -> impl Iterator<Item = Group> {
+fn groups() -> impl Iterator<Item = VerbGroup> {
     PAGES.split("\n# ").skip(1).map(|group| {
         let mut parts = group.split("\n== ");
-        Group {
+        VerbGroup {
             title: parts.next().unwrap_or_default(),
             pages: parts.filter_map(page).collect(),
         }
     })
 }
 
-fn page(text: &'static str) -> Option<Page> {
+fn page(text: &'static str) -> Option<VerbPage> {
     let (verb, text) = text.split_once('\n')?;
     let (examples, codes) = text.split_once("\n\n")?;
     let (examples, codes) = (examples.trim_end(), codes.trim_end());
-    Some(Page {
+    Some(VerbPage {
         verb,
         examples,
         codes,
@@ -64,12 +64,12 @@ pub(super) fn of(verb: &str) -> String {
 
 /// The template of `oneact --help`, which lists the verbs in groups.
 fn template(cli: &Command) -> String {
-    let line = |page: &Page| {
+    let line = |page: &VerbPage| {
         let about = cli.find_subcommand(page.verb).and_then(Command::get_about);
         let about = about.map(ToString::to_string);
         format!("  {:<12} {}\n", page.verb, about.unwrap_or_default())
     };
-    let group = |group: Group| {
+    let group = |group: VerbGroup| {
         let verbs = group.pages.iter().filter(|page| !page.verb.contains(' '));
         let verbs: String = verbs.map(line).collect();
         format!("\n{}:\n{verbs}", group.title)

@@ -15,7 +15,7 @@ use crate::{
     host::Interrupts,
     people::{
         Answers, Filter, Reason, Row, SessionStep, Unanswered, UnansweredState, WantedOutcome,
-        Whole,
+        WholeAnswer,
     },
 };
 
@@ -301,7 +301,7 @@ fn foot(all: &[Unanswered], view: &LedgerView) -> Vec<String> {
 const NAME: usize = 30;
 
 /// `task_8 CAP-PRE-002 (#7) was performed although #3 has the same request, because …`
-fn because(whole: &Whole, columns: usize) -> String {
+fn because(whole: &WholeAnswer, columns: usize) -> String {
     let row = &whole.step.row;
     let action = row.action_type.as_deref().unwrap_or("a step");
     let subject = format!("{} {action} (#{})", words::task(row), row.step_index);

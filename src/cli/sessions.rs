@@ -24,7 +24,7 @@ pub(super) struct SessionsArgs {
 
 /// `sess-1  n8n · 2026-02-24 10:00 to 10:03 · 7 steps · 1 failed · 1 waiting · last failure …`
 pub(super) fn run(args: &SessionsArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
-    let mut view = LedgerView::open(&args.read, interrupts)?;
+    let mut view = args.read.open(interrupts)?;
     let most = match args.limit {
         0 => usize::MAX,
         limit => limit,

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     envelope::read_response,
     host::Interrupts,
-    people::{OpenError, Whole, read_anchors},
+    people::{OpenError, WholeAnswer, read_anchors},
 };
 
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ pub(super) fn run(args: &ShowArgs, interrupts: Interrupts) -> Result<ExitCode, S
 
 const LABEL: usize = 7;
 
-fn shown(whole: &Whole, view: &LedgerView) -> String {
+fn shown(whole: &WholeAnswer, view: &LedgerView) -> String {
     let row = &whole.step.row;
     let answer = row.response.as_deref().and_then(read_response);
     let columns = columns();

@@ -12,7 +12,7 @@ pub(crate) struct Decision {
     /// The earlier answer on which it is based: the one that was repeated, or the one that could not be.
     pub(crate) about: Option<Row>,
     /// What has changed since the earlier answer.
-    pub(crate) differences: Vec<Difference>,
+    pub(crate) differences: Vec<AnswerDifference>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) enum Reason {
 
 /// A difference between the old run and the new one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Difference {
+pub(crate) struct AnswerDifference {
     /// A URI, or the name of what differs.
     pub(crate) what: String,
     pub(crate) then: Fact,
@@ -95,10 +95,10 @@ fn before(tx: &mut Tx<'_>, row: &Row, why: Why) -> Result<Option<Row>, StoreErro
 }
 
 /// The recorded differences since the old answer.
-fn differences(miss: Miss, before: &Row, row: &Row) -> Vec<Difference> {
+fn differences(miss: Miss, before: &Row, row: &Row) -> Vec<AnswerDifference> {
     let said = |what: &str, then: &Option<String>, now: &Option<String>| {
         let fact = |text: &Option<String>| Fact::Said(text.clone().unwrap_or("none".to_owned()));
-        vec![Difference {
+        vec![AnswerDifference {
             what: what.to_owned(),
             then: fact(then),
             now: Some(fact(now)),
@@ -123,7 +123,7 @@ fn differences(miss: Miss, before: &Row, row: &Row) -> Vec<Difference> {
             let written = list::<SeenInput>(before.input_ids.as_deref()).unwrap_or_default();
             let written = written.into_iter().filter(|seen| seen.changed_meanwhile);
             written
-                .map(|seen| Difference {
+                .map(|seen| AnswerDifference {
                     what: seen.print.uri,
                     then: Fact::Said("it was changed while the old run read it".to_owned()),
                     now: None,
@@ -154,22 +154,22 @@ fn outputs(row: &Row) -> Vec<(String, Sight)> {
 }
 
 /// The URIs that differ; all of them if none is known to differ.
-fn changed(then: Vec<(String, Sight)>, now: &[(String, Sight)]) -> Vec<Difference> {
+fn changed(then: Vec<(String, Sight)>, now: &[(String, Sight)]) -> Vec<AnswerDifference> {
     let all = then.into_iter().map(|(uri, sight)| {
         let now = now.iter().find(|(other, _)| *other == uri);
-        Difference {
+        AnswerDifference {
             now: now.map(|(_, sight)| Fact::Seen(sight.clone())),
             then: Fact::Seen(sight),
             what: uri,
         }
     });
-    let all: Vec<Difference> = all.collect();
-    let differ = |difference: &&Difference| match (&difference.then, &difference.now) {
+    let all: Vec<AnswerDifference> = all.collect();
+    let differ = |difference: &&AnswerDifference| match (&difference.then, &difference.now) {
         (Fact::Seen(Sight::Content(then)), Some(Fact::Seen(Sight::Content(now)))) => {
             then.blake3 != now.blake3
         }
         (then, now) => Some(then) != now.as_ref(),
     };
-    let those: Vec<Difference> = all.iter().filter(differ).cloned().collect();
+    let those: Vec<AnswerDifference> = all.iter().filter(differ).cloned().collect();
     if those.is_empty() { all } else { those }
 }

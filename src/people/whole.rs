@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(crate) struct Whole {
+pub(crate) struct WholeAnswer {
     pub(crate) step: SessionStep,
     /// The session of the answer; none for a session from before oneact.
     pub(crate) opened: Option<Session>,
@@ -28,33 +28,33 @@ pub(crate) struct Whole {
 
 impl Reading {
     /// Everything about these answers of one session, in their order.
-    pub(crate) fn whole(&mut self, rows: Vec<Row>) -> Result<Vec<Whole>, CommandError> {
+    pub(crate) fn whole(&mut self, rows: Vec<Row>) -> Result<Vec<WholeAnswer>, CommandError> {
         let now = self.now;
         let whole = read::<_, StoreError>(&mut *self.store, |tx| {
             let Some(row) = rows.first() else {
                 return Ok(Vec::new());
             };
             let opened = tx.session(&row.session_id)?;
-            let links = Links::of(tx.links_of(&row.session_id)?);
+            let links = SessionLinks::of(tx.links_of(&row.session_id)?);
             let steps = SessionStep::all(tx, rows, now)?.into_iter();
             steps
-                .map(|step| Whole::of(tx, &links, opened.clone(), step))
+                .map(|step| WholeAnswer::of(tx, &links, opened.clone(), step))
                 .collect()
         });
         Ok(whole?)
     }
 
-    pub(crate) fn whole_of(&mut self, row: Row) -> Result<Whole, CommandError> {
+    pub(crate) fn whole_of(&mut self, row: Row) -> Result<WholeAnswer, CommandError> {
         let id = row.id.clone();
         let whole = self.whole(vec![row])?.pop();
         whole.ok_or(CommandError::Unsealed { row: id })
     }
 }
 
-impl Whole {
+impl WholeAnswer {
     fn of(
         tx: &mut Tx<'_>,
-        links: &Links,
+        links: &SessionLinks,
         opened: Option<Session>,
         step: SessionStep,
     ) -> Result<Self, StoreError> {
@@ -75,13 +75,13 @@ impl Whole {
 }
 
 /// The links of a session.
-struct Links {
+struct SessionLinks {
     all: Vec<Link>,
     /// The positions of the links about an operation or a row, by its id.
     of: HashMap<String, Vec<usize>>,
 }
 
-impl Links {
+impl SessionLinks {
     fn of(all: Vec<Link>) -> Self {
         let mut of: HashMap<String, Vec<usize>> = HashMap::new();
         for (at, link) in all.iter().enumerate() {

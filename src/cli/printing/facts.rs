@@ -7,7 +7,7 @@ use super::{LedgerView, size, words};
 use crate::{
     cli::terminal::{fit, padded, width},
     envelope::OldAnswer,
-    people::{Row, RowState, Whole},
+    people::{Row, RowState, WholeAnswer},
     task::Sight,
 };
 
@@ -36,7 +36,7 @@ pub(crate) fn title(row: &Row, answer: Option<&OldAnswer>) -> String {
 
 /// The facts, each with its label. One that is not known has no lines.
 pub(crate) fn facts(
-    whole: &Whole,
+    whole: &WholeAnswer,
     answer: Option<&OldAnswer>,
     view: &LedgerView,
 ) -> Vec<(&'static str, Vec<String>)> {
@@ -72,7 +72,7 @@ pub(crate) fn facts(
     ]
 }
 
-fn asked(whole: &Whole, view: &LedgerView) -> String {
+fn asked(whole: &WholeAnswer, view: &LedgerView) -> String {
     let row = &whole.step.row;
     let profile = whole.opened.as_ref().map(|session| &session.profile);
     let names = [profile, row.task_id.as_ref()].into_iter().flatten();
@@ -86,7 +86,7 @@ fn asked(whole: &Whole, view: &LedgerView) -> String {
     parts.join(", ")
 }
 
-fn request(whole: &Whole) -> Vec<String> {
+fn request(whole: &WholeAnswer) -> Vec<String> {
     let row = &whole.step.row;
     let hash = match row.request_hash.as_str() {
         "" => "no hash".to_owned(),
@@ -104,7 +104,7 @@ fn request(whole: &Whole) -> Vec<String> {
 }
 
 /// The answers of the steps of a task.
-fn steps(whole: &Whole) -> Vec<String> {
+fn steps(whole: &WholeAnswer) -> Vec<String> {
     let told = |row: &Row| {
         format!(
             "{} #{}  {}  {}{}",
@@ -215,7 +215,7 @@ fn failed(row: &Row, answer: Option<&OldAnswer>) -> Vec<String> {
 }
 
 /// The limits of the grant that it opened, and its calls.
-fn grant(whole: &Whole, view: &LedgerView) -> Vec<String> {
+fn grant(whole: &WholeAnswer, view: &LedgerView) -> Vec<String> {
     let Some(grant) = &whole.grant else {
         return Vec::new();
     };
@@ -236,7 +236,7 @@ fn grant(whole: &Whole, view: &LedgerView) -> Vec<String> {
 }
 
 /// The state of the review, and the command or the decision.
-fn review(whole: &Whole, view: &LedgerView) -> Option<String> {
+fn review(whole: &WholeAnswer, view: &LedgerView) -> Option<String> {
     let review = whole.step.review.as_ref()?;
     let state = words::review(review, |at| view.date(at));
     Some(match &review.decision {
@@ -249,7 +249,7 @@ fn review(whole: &Whole, view: &LedgerView) -> Option<String> {
 }
 
 /// The links, and the notes of people about the answer.
-fn ledger(whole: &Whole) -> Vec<String> {
+fn ledger(whole: &WholeAnswer) -> Vec<String> {
     if whole.links.is_empty() {
         return vec!["no link: recorded before oneact".to_owned()];
     }

@@ -8,7 +8,7 @@ use super::words;
 use crate::{
     people::{
         Answers, Decision, Fact, Made, Reason, RowState, SessionStep, SessionSummary,
-        UnansweredState, Whole,
+        UnansweredState, WholeAnswer,
     },
     task::{Review, Sight},
 };
@@ -79,7 +79,7 @@ pub(crate) fn sessions(all: &[SessionSummary]) -> Value {
     json!({"sessions": all.iter().map(one).collect::<Vec<_>>()})
 }
 
-pub(crate) fn document<'a>(answers: &Answers, whole: &'a [Whole]) -> SessionDocument<'a> {
+pub(crate) fn document<'a>(answers: &Answers, whole: &'a [WholeAnswer]) -> SessionDocument<'a> {
     SessionDocument {
         oneact: env!("CARGO_PKG_VERSION"),
         session: session(answers),
@@ -180,7 +180,7 @@ fn read(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
 
-pub(crate) fn whole_step(whole: &Whole) -> StepDocument<'_> {
+pub(crate) fn whole_step(whole: &WholeAnswer) -> StepDocument<'_> {
     let row = &whole.step.row;
     let links = whole.links.iter().map(|link| {
         json!({

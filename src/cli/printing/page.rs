@@ -17,8 +17,8 @@ use super::{
 use crate::{
     envelope::{OldAnswer, read_response},
     people::{
-        Answers, Exhibit, ExhibitContent, ExhibitLimits, Made, Row, RowOutcome, RowState, Whole,
-        exhibit,
+        Answers, Exhibit, ExhibitContent, ExhibitLimits, Made, Row, RowOutcome, RowState,
+        WholeAnswer, exhibit,
     },
     task::Still,
 };
@@ -35,7 +35,7 @@ struct PageRoom {
     lines: usize,
 }
 
-pub(crate) fn page(answers: &Answers, whole: &[Whole], view: &LedgerView) -> String {
+pub(crate) fn page(answers: &Answers, whole: &[WholeAnswer], view: &LedgerView) -> String {
     let mut room = PageRoom {
         exhibits: ExhibitLimits {
             each: 20_000_000,
@@ -100,7 +100,7 @@ fn badge(row: &Row) -> String {
     )
 }
 
-fn section(whole: &Whole, view: &LedgerView, room: &mut PageRoom) -> String {
+fn section(whole: &WholeAnswer, view: &LedgerView, room: &mut PageRoom) -> String {
     let row = &whole.step.row;
     let answer = row.response.as_deref().and_then(read_response);
     let facts = facts(whole, answer.as_ref(), view);
@@ -125,7 +125,7 @@ fn section(whole: &Whole, view: &LedgerView, room: &mut PageRoom) -> String {
 
 /// What was made: the diffs of a plan, the files, and the result.
 fn outputs(
-    whole: &Whole,
+    whole: &WholeAnswer,
     answer: Option<&OldAnswer>,
     view: &LedgerView,
     room: &mut PageRoom,

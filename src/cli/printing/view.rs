@@ -7,10 +7,10 @@ use super::words;
 use crate::{
     cli::{
         ended::{Stop, stop},
-        settings::{FormArgs, session_of_environment},
+        settings::{FormArgs, PlaceArgs, session_of_environment},
     },
     host::{Host, Interrupts},
-    people::{Answers, Filter, Reading, Row, Whole},
+    people::{Answers, Filter, Reading, Row, WholeAnswer},
     record::Project,
 };
 
@@ -22,6 +22,14 @@ pub(crate) struct ReadArgs {
     pub(crate) utc: bool,
     #[command(flatten)]
     pub(crate) form: FormArgs,
+}
+
+impl ReadArgs {
+    /// Opens the ledger for all sessions.
+    pub(crate) fn open(&self, interrupts: Interrupts) -> Result<LedgerView, Stop> {
+        let zone = self.utc.then_some(TimeZone::UTC);
+        LedgerView::open(&self.form.places, zone, interrupts)
+    }
 }
 
 // The same with a session.
@@ -37,7 +45,7 @@ pub(crate) struct SessionArgs {
 impl SessionArgs {
     /// Opens the ledger for the session that the flag or the environment names.
     pub(crate) fn open(&self, interrupts: Interrupts) -> Result<LedgerView, Stop> {
-        let mut view = LedgerView::open(&self.read, interrupts)?;
+        let mut view = self.read.open(interrupts)?;
         view.session = match &self.session {
             Some(session) => Some(session.clone()),
             None => session_of_environment().map_err(stop(2))?,
@@ -57,14 +65,19 @@ pub(crate) struct LedgerView {
 }
 
 impl LedgerView {
-    pub(crate) fn open(args: &ReadArgs, interrupts: Interrupts) -> Result<Self, Stop> {
-        let project = args.form.places.project()?;
+    /// `zone` is that of the times that are shown; none is the local one.
+    pub(crate) fn open(
+        places: &PlaceArgs,
+        zone: Option<TimeZone>,
+        interrupts: Interrupts,
+    ) -> Result<Self, Stop> {
+        let project = places.project()?;
         let host = Host::new(None, None, interrupts);
         Ok(Self {
             reading: project.reading(&host)?,
             project,
             host,
-            zone: args.utc.then_some(TimeZone::UTC),
+            zone,
             session: None,
         })
     }
@@ -74,7 +87,7 @@ impl LedgerView {
     }
 
     /// The whole session that the flags name.
-    pub(crate) fn whole(&mut self) -> Result<(Answers, Vec<Whole>), Stop> {
+    pub(crate) fn whole(&mut self) -> Result<(Answers, Vec<WholeAnswer>), Stop> {
         let session = self.reading.session(self.session.as_deref())?;
         let filter = Filter::default();
         let answers = self.reading.answers(Some(&session), usize::MAX, &filter)?;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     envelope::read_response,
-    people::{Decision, Difference, Fact, Reason, Row, RowOutcome, RowState, SessionStep},
+    people::{AnswerDifference, Decision, Fact, Reason, Row, RowOutcome, RowState, SessionStep},
     task::{Fault, IMPROVISED, Review, ReviewState, ReviewTerms, Sight, visible},
 };
 
@@ -180,7 +180,7 @@ pub(crate) fn took(row: &Row) -> Option<String> {
 /// What has changed since the earlier answer, and how: `file:///…`, `1.4 MB 9b2c… then, missing now`.
 pub(crate) fn differences(decision: &Decision) -> impl Iterator<Item = (String, String)> {
     decision.differences.iter().map(|difference| {
-        let Difference { what, then, now } = difference;
+        let AnswerDifference { what, then, now } = difference;
         let then = fact(then);
         let said = match now {
             Some(now) => format!("{then} then, {} now", fact(now)),
