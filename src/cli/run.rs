@@ -113,7 +113,8 @@ pub(super) fn misused(error: &clap::Error, hint: Option<&str>, help: &str) -> Fa
     let said = error.to_string();
     // Arguments that are missing, and tips, stand in lines of their own; how the command is used follows them.
     let lines = said.lines().map(str::trim);
-    let lines = lines.take_while(|line| !line.starts_with("Usage:"));
+    let ends = |line: &&str| line.starts_with("Usage:") || line.starts_with("For more information");
+    let lines = lines.take_while(|line| !ends(line));
     // clap would also say how the word is given as a value, which it is not.
     let is_for_us =
         |line: &&str| hint.is_none() || !line.starts_with("tip: ") || line.contains("similar");
@@ -216,5 +217,14 @@ mod tests {
         );
         let unknown = told(&["c", "a", "--bea", "1"], Some("write B=1"));
         assert!(unknown.contains("'--bee'; write B=1; see"), "{unknown}");
+        let long = Arg::new("C").long("see").value_parser(["x"]);
+        let error = Command::new("c")
+            .arg(long)
+            .try_get_matches_from(["c", "--see", "y"]);
+        let wrong = misused(&error.unwrap_err(), None, "oneact c").message;
+        assert!(
+            wrong.ends_with("[possible values: x]; see `oneact c --help`"),
+            "{wrong}"
+        );
     }
 }
