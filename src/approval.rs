@@ -25,7 +25,7 @@ pub(crate) use improvised::{
 pub(crate) use named::{args, named, object};
 pub(crate) use request::{Approval, row_of};
 pub use run::Through;
-pub(crate) use run::{Approvals, Asks, Pass, Sent, signers};
+pub(crate) use run::{Approvals, Asks, Pass, SentTask, signers};
 pub use stored::Approved;
 pub(crate) use stored::{Joined, Kept, about};
-pub(crate) use vote::{Gesture, VoteError, Voted};
+pub(crate) use vote::{Gesture, Voted};

@@ -1,19 +1,16 @@
-//! What makes a change of the ledger visible afterwards: the [`chain`] of links, whose hashes are computed from
-//! [`canonical`](mod@canonical) JSON; copies of links outside the ledger ([`anchor`]) and their signatures; and the
-//! examination that compares all of these with the tables ([`verify`]).
+//! Shows later what was changed in a ledger: [`verify`] compares its tables, its links and their copies ([`anchor`]) with each
+//! other, and a [`receipt`] proves one answer. [`signature`] is for the heads of ledgers and for approvals.
 
-pub(crate) mod anchor;
-pub(crate) mod canonical;
-pub(crate) mod chain;
-mod head;
+mod anchor;
 pub(crate) mod receipt;
 pub(crate) mod signature;
 pub(crate) mod verify;
 
-pub(crate) use anchor::{AnchorError, HeadFile, read_anchors};
-pub(crate) use canonical::{canonical, escaped, exact, marked, same_json, sha256};
-pub(crate) use chain::{AskedApproval, Body, Bound, Change, SessionSeal, Stamp, Told, instant};
+pub(crate) use anchor::{AnchorError, read_anchors};
+#[cfg(test)]
+pub(crate) use signature::PublicKey;
 pub(crate) use signature::{
-    KeyError, Purpose, Signer, can_sign, public_file, public_half, read_signers, signers_for,
+    KeyError, Purpose, SignatureError, Signer, can_sign, check, public_file, public_half,
+    read_signers, signers_for, signing,
 };
 pub(crate) use verify::{Broken, HeadSays, Signers, Verdict};

@@ -32,9 +32,10 @@ impl Compared {
     /// The fields that differ, as a part of a sentence. None if none is known.
     pub(super) fn from(&self, other: &Self) -> Option<String> {
         let mut fields = Vec::new();
-        match (&self.call, &other.call) {
-            (Value::Object(one), Value::Object(other)) => calls(one, other, &mut fields),
-            _ => walk("parameters", &self.args, &other.args, &mut fields),
+        if self.call.is_object() && other.call.is_object() {
+            walk("", &self.call, &other.call, &mut fields);
+        } else {
+            walk("parameters", &self.args, &other.args, &mut fields);
         }
         let changed = || file_of(self.diff.as_deref()?, other.diff.as_deref()?);
         if fields.is_empty() {
@@ -51,27 +52,6 @@ impl Compared {
     }
 }
 
-fn calls(one: &Map<String, Value>, other: &Map<String, Value>, fields: &mut Vec<String>) {
-    for (key, was, is) in members(one, other) {
-        if was == is {
-            continue;
-        }
-        match key {
-            "params" => walk("parameters", was, is, fields),
-            "inputs" => contents(was, is, fields),
-            "answers" => fields.push("`input_responses`".to_owned()),
-            "entry" => fields.push("the capability".to_owned()),
-            "entry_digest" => fields.push("the entry of the catalog or its server".to_owned()),
-            "outputs" => fields.push("the expected output refs".to_owned()),
-            "pin" => fields.push("the pin of the tool".to_owned()),
-            "session" => fields.push("`session_id`".to_owned()),
-            "task" => fields.push("`task_id`".to_owned()),
-            "steps" => steps(was, is, fields),
-            other => fields.push(format!("`{other}`")),
-        }
-    }
-}
-
 /// The keys of both, with the values.
 fn members<'v>(
     one: &'v Map<String, Value>,
@@ -83,38 +63,19 @@ fn members<'v>(
     keys.map(move |key| (key.as_str(), value(one, key), value(other, key)))
 }
 
-fn steps(one: &Value, other: &Value, fields: &mut Vec<String>) {
-    match (one, other) {
-        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
-            for (number, pair) in (1..).zip(one.iter().zip(other)) {
-                if let (Value::Object(one), Value::Object(other)) = pair {
-                    let mut of_step = Vec::new();
-                    calls(one, other, &mut of_step);
-                    let of_step = of_step.into_iter();
-                    fields.extend(of_step.map(|field| format!("{field} of step {number}")));
-                }
-            }
-        }
-        _ => fields.push("the steps".to_owned()),
-    }
-}
-
-fn contents(one: &Value, other: &Value, fields: &mut Vec<String>) {
-    let (Value::Object(one), Value::Object(other)) = (one, other) else {
-        fields.push("the inputs".to_owned());
-        return;
-    };
-    let changed = members(one, other).filter(|(_, was, is)| was != is);
-    let names = changed.map(|(key, ..)| format!("the content of the input in `{}`", name(key)));
-    fields.extend(names);
-}
-
 fn walk(path: &str, one: &Value, other: &Value, fields: &mut Vec<String>) {
     match (one, other) {
         _ if one == other => {}
         (Value::Object(one), Value::Object(other)) if !is_marked(one) && !is_marked(other) => {
             for (key, was, is) in members(one, other) {
-                walk(&format!("{path}.{key}"), was, is, fields);
+                let path = match (path, key) {
+                    ("", "params") => "parameters".to_owned(),
+                    ("", "answers") => "input_responses".to_owned(),
+                    ("", "session" | "task") => format!("{key}_id"),
+                    ("", key) => key.to_owned(),
+                    (path, key) => format!("{path}.{key}"),
+                };
+                walk(&path, was, is, fields);
             }
         }
         (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
@@ -122,7 +83,11 @@ fn walk(path: &str, one: &Value, other: &Value, fields: &mut Vec<String>) {
                 walk(&format!("{path}[{at}]"), was, is, fields);
             }
         }
-        _ => fields.push(format!("`{}`", name(path))),
+        _ => fields.push(match (path, path.strip_prefix("inputs.")) {
+            ("entry_digest", _) => "the entry of the catalog or its server".to_owned(),
+            (_, Some(input)) => format!("the content of the input in `{}`", name(input)),
+            (path, None) => format!("`{}`", name(path)),
+        }),
     }
 }
 

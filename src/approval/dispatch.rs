@@ -8,12 +8,9 @@ use super::{
     checks,
     request::{Approval, Intended, Passage},
 };
-use crate::{
-    evidence::{Body, chain},
-    ledger::{
-        Ask, ClaimState, Durability, Effects, Event, Head, Ledger, LedgerError, Request, Running,
-        stamp, write_in,
-    },
+use crate::ledger::{
+    Ask, Body, ClaimState, Durability, Effects, Event, Ledger, LedgerError, Running, chain,
+    record::changes, stamp, write_in,
 };
 
 impl Ledger<'_> {
@@ -118,19 +115,12 @@ impl Ledger<'_> {
                 request_hash: Some(request.clone()),
                 entry_digest: Some(ask.entry_digest.clone()),
                 claim: Some(running.claim),
-                changes: chain::changes(ask.change),
+                changes: changes(ask.change),
                 approval: used.as_ref().map(|case| case.id.clone()),
                 under: grant,
                 ..Body::default()
             };
-            let Head { seq, .. } = chain::append(tx, Event::Dispatched, stamp, &body)?;
-            if let Some(case) = used {
-                tx.settle_request(&Request {
-                    used: Some(seq),
-                    ..case.request
-                })?;
-            }
-            tx.advance(&claim.after(&stamp.link(Event::Dispatched, seq), &body))?;
+            chain::record(tx, Event::Dispatched, stamp, &body)?;
             Ok(Passage::Dispatched)
         })
     }

@@ -17,7 +17,7 @@ const SUMMARY: &str = "plan_summary";
 
 /// What the person who approves sees of a request.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct Approvable {
     pub(super) parameters: Value,
     /// The answers to the tool's questions.
     pub(super) answers: Option<Value>,
@@ -27,7 +27,7 @@ pub(super) struct Seen {
     pub(super) call: Value,
 }
 
-impl Seen {
+impl Approvable {
     /// Of a file plan. Its diff states the hidden values.
     pub(super) fn of_plan(ask: &Ask<'_>) -> Self {
         let plan = ask.asked.steps.first();
@@ -71,7 +71,7 @@ pub(super) fn intended(
     ready: &Ready,
     hidden: &Hidden,
     context: &Context<'_>,
-) -> Result<(String, Seen), LedgerError> {
+) -> Result<(String, Approvable), LedgerError> {
     let steps = ready.job.steps.iter();
     let objects = ready.store.objects();
     let mut inputs: Vec<Value> = steps.map(|step| contents(step, objects, context)).collect();
@@ -104,8 +104,8 @@ fn complete(effective: &mut Asked, ready: &Ready, hidden: &Hidden) {
 }
 
 /// What people see of the completed steps.
-fn seen(ask: &Ask<'_>, effective: &Asked, ready: &Ready, hidden: &Hidden) -> Seen {
-    let mut seen = Seen::default();
+fn seen(ask: &Ask<'_>, effective: &Asked, ready: &Ready, hidden: &Hidden) -> Approvable {
+    let mut seen = Approvable::default();
     let steps = effective.steps.iter().zip(&ready.job.steps);
     let steps: Vec<_> = steps.collect();
     seen.parameters = match steps.as_slice() {
@@ -125,7 +125,7 @@ fn seen(ask: &Ask<'_>, effective: &Asked, ready: &Ready, hidden: &Hidden) -> See
 
 /// The parameters of an improvised action for people: those of each step are at its number and its entry.
 fn together(
-    seen: &mut Seen,
+    seen: &mut Approvable,
     ask: &Ask<'_>,
     steps: &[(&AskedStep, &Step)],
     hidden: &Hidden,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    ledger::{Grant, Row, Seq, StoreError, Tx, Which, review, settle::row_of},
+    ledger::{Row, Seq, StoreError, Tx, Which, review, settle::row_of},
     task::{Granted, IMPROVISED},
 };
 
@@ -40,9 +40,7 @@ impl GrantState {
             return Ok(None);
         };
         // A grant that does not match its link widens what may be done.
-        let said = tx.link(grant.seq)?;
-        let said = said.and_then(|link| Some(Grant::made_by(&link, &link.sound()?)));
-        if said.as_ref() != Some(&grant) {
+        if !tx.is_testified(grant.seq, &grant)? {
             return Ok(None);
         }
         Ok(Some(Self {

@@ -10,7 +10,7 @@ use crate::{
     catalog::{ToolJob, seal},
     envelope::Received,
     executor::{Context, GrantWork, Hidden, Work},
-    ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Under, home},
+    ledger::{Ask, Asked, AskedStep, Effects, Signatures, StateChange, Under, home},
     task::{
         ApprovalRule, Grant, IMPROVISED, Need, Policy, Risk, Task, When, assess, canonical,
         hexadecimal,
@@ -48,7 +48,7 @@ pub(crate) fn ask<'a>(grant: &GrantWork, base: Ask<'a>, hidden: &Hidden) -> (Ask
         entry_digest: hexadecimal(&Sha256::digest(seals)),
         effects: Effects::Idempotent,
         strictest: Effects::Idempotent,
-        change: Change::Nothing,
+        change: StateChange::Nothing,
         ..base
     };
     (ask, args)

@@ -2,17 +2,14 @@
 //! the request of the first run is found in all sessions, and the next run of the task joins its session.
 
 use super::request::{Approval, row_of};
-use crate::{
-    evidence::Bound,
-    ledger::{Ask, Claim, Ledger, LedgerError, Row, StoreError, Tx, Who, read},
-};
+use crate::ledger::{Ask, Bound, Claim, Ledger, LedgerError, Row, StoreError, Tx, Who, read};
 
 /// How many of the newest requests are searched.
 const MOST: usize = 256;
 
 /// A request that was found, and how near it is to being performed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Found {
+enum Nearness {
     Waiting,
     Approved,
     /// Nobody else's approval of the same task outweighs a denial.
@@ -23,7 +20,7 @@ enum Found {
 
 impl Ledger<'_> {
     /// The request for exactly this task in this root that can still be used, or whose call may have happened; of several,
-    /// the one with the most weight ([`Found`]), and then the newest one. A denied request counts until it expires.
+    /// the one with the most weight ([`Nearness`]), and then the newest one. A denied request counts until it expires.
     pub(crate) fn joined(
         &mut self,
         ask: &Ask<'_>,
@@ -40,10 +37,10 @@ impl Ledger<'_> {
             .into_iter()
             .rev()
             .max_by_key(|case| match case.denial() {
-                _ if case.used.is_some() => Found::InDoubt,
-                Some(_) => Found::Denied,
-                None if case.votes.is_empty() => Found::Waiting,
-                None => Found::Approved,
+                _ if case.used.is_some() => Nearness::InDoubt,
+                Some(_) => Nearness::Denied,
+                None if case.votes.is_empty() => Nearness::Waiting,
+                None => Nearness::Approved,
             });
         Ok(best)
     }

@@ -6,14 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::{
-    evidence::{
-        AskedApproval, Bound, Purpose, Signer, instant, sha256,
-        signature::{SignatureError, check},
-    },
+    evidence::{Purpose, SignatureError, Signer, check},
     host,
     ledger::{
-        Ask, Asked, Ledger, LedgerError, Note, Request, Row, Running, StoreError, Tx, Vote, Which,
-        Who, read, sealing,
+        ApprovalNote, Ask, Asked, AskedApproval, Bound, Ledger, LedgerError, Request, Row, Running,
+        StoreError, Tx, Vote, Which, Who, instant, read, sealing, sha256,
     },
     task::{Answer, Approver, Failure, Fault, Policy, Statement, hexadecimal},
 };
@@ -132,17 +129,14 @@ impl Approval {
     /// The request with its decisions. A request or a decision that does not match its link does not count: it widens what
     /// may be done.
     pub(crate) fn of(tx: &mut Tx<'_>, request: Request) -> Result<Option<Self>, StoreError> {
-        let said = tx.link(request.seq)?;
-        let said = said.and_then(|link| Some(Request::made_by(&link, &link.sound()?)));
-        if said != Some(request.as_made()) {
+        if !tx.is_testified(request.seq, &request)? {
             return Ok(None);
         }
         let mut votes = Vec::new();
-        for vote in tx.votes(request.seq)? {
-            let said = tx.link(vote.seq)?;
-            let said =
-                said.and_then(|link| Some(Vote::made_by(&link, &link.sound()?, request.seq)));
-            votes.extend(said.filter(|said| *said == vote));
+        for vote in tx.votes(&request)? {
+            if tx.is_testified(vote.seq, &vote)? {
+                votes.push(vote);
+            }
         }
         Ok(Some(Self { request, votes }))
     }
@@ -204,7 +198,7 @@ impl Approval {
     }
 }
 
-impl Note {
+impl ApprovalNote {
     /// A request for an approval, made now by that caller.
     pub(crate) fn request(
         who: &Who<'_>,

@@ -1,5 +1,6 @@
 //! Approvals during a run: what has to be approved, whether it was, and what the answer says while it is not.
 
+mod terms;
 mod waits;
 
 use std::{thread, time::Duration};
@@ -10,30 +11,23 @@ use serde_json::Value;
 
 use super::{
     differs::Compared,
-    effective::{Seen, intended},
+    effective::{Approvable, intended},
     improvised,
     request::{Approval, Intended, Passage},
     stored::Approved,
 };
 use crate::{
     catalog::ApprovalSettings,
-    envelope::Received,
     evidence::{Purpose, Signer, signers_for},
-    executor::{self, Context, Executed, FileOrder, FileWork, Hidden, Work},
-    gate::Caller,
-    host::{self, Moment, Program},
-    ledger::{Ask, Ledger, LedgerError, Note, Running},
-    task::{
-        Admission, ApprovalRule, Failure, Fault, Need, Outcome, Phase, Policy, Preview, Sanction,
-        State, Waiting,
-    },
+    executor::{self, Context, Executed, FileOrder, FileWork, Work},
+    host::Moment,
+    ledger::{ApprovalNote, Ask, Ledger, LedgerError, Running},
+    task::{Failure, Fault, Need, Outcome, Phase, Preview, Sanction, State, Waiting},
 };
 
-pub(crate) use waits::Asks;
+pub use terms::Through;
+pub(crate) use terms::{Approvals, Asks, Pass, SentTask};
 use waits::{compared, unlike, why};
-
-/// How long the program that is told of a request may take.
-const NOTIFIED: Duration = Duration::from_secs(4);
 
 /// The pause between two looks at a request that waits.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -41,61 +35,14 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Why a plan waits although the policy of its entry does not say so.
 const OF_PLAN: &str = "the plan changes protected files, or asks for an approval itself";
 
-/// The rules for the approvals of a run.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Approvals {
-    /// The decision of the gate, which is recorded with the request. None if the task names no entry.
-    pub(crate) admission: Option<Admission>,
-    /// One for each entry of the task.
-    pub(crate) rules: Vec<ApprovalRule>,
-    pub(crate) settings: ApprovalSettings,
-    /// How long the run itself waits for people (`--wait`).
-    pub(crate) wait: Option<Duration>,
-    pub(crate) through: Through,
-    /// The request that `--approved` names.
-    pub(crate) approved: Option<Approved>,
-}
-
-/// The way in which a task has come.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Through {
-    #[default]
-    Command,
-    /// `oneact serve catalog`.
-    Gateway,
-}
-
-/// A task as it was sent, and who sent it.
-#[derive(Clone, Copy)]
-pub(crate) struct Sent<'a> {
-    pub(crate) received: &'a Received,
-    pub(crate) caller: &'a Caller,
-    pub(crate) hidden: &'a Hidden,
-}
-
-/// What a run does after its request was claimed.
-pub(crate) enum Pass {
-    Go,
-    /// Nothing is performed: this is the answer, and what its link says about the approval.
-    Held(Box<Outcome>, Option<Box<Asks>>),
-}
-
 impl Approvals {
-    pub(crate) fn policy(&self) -> Policy {
-        let (risk, because) = match &self.admission {
-            Some(admission) => (admission.risk, admission.because.as_slice()),
-            None => Default::default(),
-        };
-        Policy::of(self.rules.iter(), risk, because)
-    }
-
     /// Dispatches the request, or holds it back because it needs an approval that it does not have.
     pub(crate) fn pass(
         &self,
         ledger: &mut Ledger<'_>,
         (ask, running): (&Ask<'_>, &Running),
         work: &mut Work,
-        sent: Sent<'_>,
+        sent: SentTask<'_>,
         context: &Context<'_>,
     ) -> Result<Pass, LedgerError> {
         let hidden = sent.hidden;
@@ -141,14 +88,14 @@ impl Approvals {
                 Ok(foreseen) => {
                     let hash = foreseen.hash.clone();
                     preview = Some(foreseen);
-                    (hash, Seen::of_plan(ask))
+                    (hash, Approvable::of_plan(ask))
                 }
                 Err(outcome) => return Ok(Pass::Held(outcome, None)),
             },
             Work::Grant(_) | Work::Said(_) => {
                 let (hash, call) = ledger.intent(ask, ask.asked.clone(), &[Value::Null])?;
-                let seen = Seen::of_grant(ask, hidden);
-                (hash, Seen { call, ..seen })
+                let seen = Approvable::of_grant(ask, hidden);
+                (hash, Approvable { call, ..seen })
             }
         };
         let intended = Intended {
@@ -195,7 +142,7 @@ impl Approvals {
         &self,
         outcome: &Outcome,
         (ledger, ask): (&mut Ledger<'_>, &Ask<'_>),
-        sent: Sent<'_>,
+        sent: SentTask<'_>,
         context: &Context<'_>,
     ) -> Option<Pass> {
         let needed = outcome
@@ -214,7 +161,7 @@ impl Approvals {
             preview_hash: Some(preview.hash.clone()),
             signers: Vec::new(),
         };
-        let seen = Seen::of_plan(ask);
+        let seen = Approvable::of_plan(ask);
         let now = of(&seen, ask, Some(&preview));
         let unlike = unlike(ledger, (ask, self.through), &now, context);
         let mut pass = self.ask(
@@ -265,30 +212,6 @@ impl Approvals {
         }
         false
     }
-
-    /// Tells the operator's program, in one line of JSON, of a `subject`. Its failure is a note.
-    pub(crate) fn notify(
-        &self,
-        told: &Value,
-        subject: &str,
-        context: &Context<'_>,
-    ) -> Option<String> {
-        if self.settings.notify.is_empty() {
-            return None;
-        }
-        let program = Program::new(
-            self.settings.notify.clone(),
-            context.root.to_owned(),
-            host::plain_environment(),
-        );
-        let told = format!("{told}\n").into_bytes();
-        let told = host::tell(&program, told, NOTIFIED, context.host.interrupts());
-        let why = told.err()?;
-        let note =
-            format!("The program of `[approval] notify` was not told of the {subject}: {why}.");
-        tracing::warn!("{note}");
-        Some(note)
-    }
 }
 
 /// Whose signatures count. A file that cannot be read lists nobody.
@@ -336,7 +259,7 @@ fn refused(
     let message = format!("approval {id}: {why}{fields}{reason}; nothing was performed. {again}");
     let ends = (fault != Fault::ApprovalDenied).then(|| {
         Box::new(Asks {
-            note: Note::Ends { id },
+            note: ApprovalNote::Ends { id },
             request: None,
             told: None,
         })
@@ -345,7 +268,7 @@ fn refused(
 }
 
 /// What this call can be compared by.
-fn of(seen: &Seen, ask: &Ask<'_>, preview: Option<&Preview>) -> Compared {
+fn of(seen: &Approvable, ask: &Ask<'_>, preview: Option<&Preview>) -> Compared {
     Compared {
         call: Compared::call(seen.call.clone(), &ask.asked),
         args: seen.parameters.clone(),

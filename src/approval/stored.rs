@@ -25,28 +25,8 @@ pub(crate) enum Kept {
         context: CallContext,
         profile: Option<String>,
     },
-    /// Why it is not kept.
-    Without(Lack),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Lack {
-    /// The record must not contain the secrets of the task.
-    Secrets,
-    TooLarge,
-    /// The task did not come as JSON.
-    NoText,
-}
-
-impl Lack {
-    pub(crate) const fn why(self) -> &'static str {
-        match self {
-            Self::Secrets => "the record of its task does not contain the secrets",
-            Self::TooLarge => "its task has more than 512 KiB, so it is not kept",
-            Self::NoText => "its task is not kept",
-        }
-    }
+    /// Why it is not kept, as a part of a sentence.
+    Without(String),
 }
 
 impl Kept {
@@ -56,18 +36,21 @@ impl Kept {
         hidden: &Hidden,
         caller: &Caller,
     ) -> Self {
-        let text = match &received.source {
-            Source::Text(text) => text,
-            Source::TooLarge => return Self::Without(Lack::TooLarge),
-            Source::Unknown => return Self::Without(Lack::NoText),
+        let without = |why: &str| Self::Without(why.to_owned());
+        let (text, whole) = match &received.source {
+            Source::Text(text) => (text, parse(text.as_bytes())),
+            Source::TooLarge => {
+                return without("its task has more than 512 KiB, so it is not kept");
+            }
+            Source::Unknown => return without("its task is not kept"),
         };
-        let Ok(whole) = parse(text.as_bytes()) else {
-            return Self::Without(Lack::NoText);
+        let Ok(whole) = whole else {
+            return without("its task is not kept");
         };
         let mut steps = asked.steps.iter();
         let is_secret = steps.any(|step| step.shown.is_some() || step.answers.is_some());
         if is_secret || hidden.value(whole.clone()) != whole {
-            return Self::Without(Lack::Secrets);
+            return without("the record of its task does not contain the secrets");
         }
         Self::Task {
             text: text.clone(),

@@ -9,9 +9,9 @@ use super::{
     request::{Approval, Intended, Person, row_of},
 };
 use crate::{
-    evidence::{Body, Signer, chain},
+    evidence::Signer,
     host,
-    ledger::{Event, Head, Ledger, Request, StoreError, Tx, Vote},
+    ledger::{Body, Event, Head, Ledger, Request, Tx, chain},
     task::{Answer, Failure, Fault, Policy},
 };
 
@@ -26,70 +26,6 @@ pub(crate) enum Gesture<'a> {
     Before,
     /// The host of that name, which runs as the user of this process, tells what its user decided.
     Told(&'a str),
-}
-
-/// Why a decision is not recorded.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum VoteError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(
-        "no request for an approval has an id that begins with `{0}`; `oneact approvals` lists them"
-    )]
-    Nothing(String),
-    #[error("`{0}` is the beginning of several ids: {1}; give more characters")]
-    Several(String, String),
-    #[error(
-        "{0} was denied; a denial is final. Send the task with another `salt` to request it again"
-    )]
-    Denied(String),
-    #[error(
-        "{0} was used: an approval is for one run, and `oneact history` shows what became of it. Send the task again to request a new approval"
-    )]
-    Used(String),
-    #[error(
-        "{0} is closed, because the task was changed or sent again; `oneact approvals` lists the newest requests"
-    )]
-    Ended(String),
-    #[error("{0} expired at {1}; send the task again to request a new approval")]
-    Expired(String, String),
-    #[error(
-        "{0} was requested at {1}, which is still to come: another clock was used; send the task again to request a new approval"
-    )]
-    Early(String, String),
-    #[error("{0} was changed while it was shown; look at it again with `oneact approvals {0}`")]
-    Other(String),
-    #[error(
-        "the row of {0} was changed, so its parameters cannot be believed; see `oneact verify`"
-    )]
-    Unsealed(String),
-    #[error("the signature is not valid: {0}")]
-    Signature(String),
-    #[error(
-        "{0} may not approve this: `approval.approvers` of the entry does not name this person"
-    )]
-    Stranger(String),
-    #[error(
-        "the host may not approve this: `approval.by` of the entry does not name `elicitation`"
-    )]
-    Host,
-    #[error(
-        "{0} asked for this, and the entry says `prevent_self = true`: somebody else has to approve, or a key"
-    )]
-    Own(String),
-}
-
-impl From<VoteError> for Failure {
-    fn from(error: VoteError) -> Self {
-        let fault = match &error {
-            VoteError::Denied(_) => Fault::ApprovalDenied,
-            VoteError::Expired(..) | VoteError::Early(..) => Fault::ApprovalExpired,
-            VoteError::Nothing(_) | VoteError::Several(..) => Fault::InvalidUsage,
-            VoteError::Store(_) => Fault::LedgerUnavailable,
-            _ => Fault::ApprovalMismatch,
-        };
-        Self::new(fault, error.to_string())
-    }
 }
 
 #[derive(Debug)]
@@ -126,7 +62,7 @@ impl Ledger<'_> {
         gesture: Gesture<'_>,
         (policy, signers): (Policy, Vec<Signer>),
         note: Option<&str>,
-    ) -> Result<Voted, VoteError> {
+    ) -> Result<Voted, Failure> {
         let intended = Intended {
             policy,
             intent_hash: shown.asked.intent_hash.clone(),
@@ -137,7 +73,10 @@ impl Ledger<'_> {
             let case = same(tx, shown)?;
             case.decidable(by.at)?;
             if row_of(tx, &case)?.is_none() {
-                return Err(VoteError::Unsealed(case.request.id));
+                return Err(mismatch(format!(
+                    "the row of {} was changed, so its parameters cannot be believed; see `oneact verify`",
+                    case.id
+                )));
             }
             let (mut signature, mut host) = (None, None);
             let person = match gesture {
@@ -149,17 +88,21 @@ impl Ledger<'_> {
                 Gesture::Signed(text) => {
                     signature = Some(text.trim().to_owned());
                     let signed = case.signed(answer, text, &intended.signers);
-                    signed.map_err(VoteError::Signature)?
+                    signed.map_err(|why| mismatch(format!("the signature is not valid: {why}")))?
                 }
             };
             if !may_approve(&person, &intended) {
-                if let Person::Host(..) = person {
-                    return Err(VoteError::Host);
-                }
-                return Err(VoteError::Stranger(person.to_string()));
+                return Err(mismatch(match person {
+                    Person::Host(..) => {
+                        "the host may not approve this: `approval.by` of the entry does not name `elicitation`".to_owned()
+                    }
+                    person => stranger(&person.to_string()),
+                }));
             }
             if answer == Answer::Approved && asked_it(&person, &case, &intended) {
-                return Err(VoteError::Own(person.to_string()));
+                return Err(mismatch(format!(
+                    "{person} asked for this, and the entry says `prevent_self = true`: somebody else has to approve, or a key"
+                )));
             }
             let missing = |case: &Approval| {
                 let persons = case.persons(&intended.signers);
@@ -169,7 +112,7 @@ impl Ledger<'_> {
                 && let Some(before) = case.approved_by(&person, &intended.signers)
             {
                 let head: Option<Head> = tx.of(before.seq)?;
-                let head = head.ok_or_else(|| VoteError::Other(case.id.clone()))?;
+                let head = head.ok_or_else(|| changed(&case.id))?;
                 let voted = Voted {
                     before: Some(before.at.clone()),
                     missing: missing(&case),
@@ -180,7 +123,7 @@ impl Ledger<'_> {
                 return Ok((voted, head));
             }
             if gesture == Gesture::Before {
-                return Err(VoteError::Other(case.request.id));
+                return Err(changed(&case.id));
             }
             let body = Body {
                 request_hash: Some(case.request_hash.clone()),
@@ -196,9 +139,7 @@ impl Ledger<'_> {
                 Answer::Approved => Event::Approved,
                 Answer::Denied => Event::Denied,
             };
-            let link = chain::append(tx, event, stamp, &body)?;
-            let made = stamp.link(event, link.seq);
-            tx.insert_record(&Vote::made_by(&made, &body, case.seq))?;
+            let link = chain::record(tx, event, stamp, &body)?;
             let missing = missing(&same(tx, shown)?);
             Ok((
                 Voted {
@@ -214,39 +155,62 @@ impl Ledger<'_> {
     }
 }
 
-fn uid_of(actor: &str) -> Result<u32, VoteError> {
+fn mismatch(message: String) -> Failure {
+    Failure::new(Fault::ApprovalMismatch, message)
+}
+
+fn stranger(person: &str) -> String {
+    format!(
+        "{person} may not approve this: `approval.approvers` of the entry does not name this person"
+    )
+}
+
+/// The request is not the one that was shown.
+fn changed(id: &str) -> Failure {
+    mismatch(format!(
+        "{id} was changed while it was shown; look at it again with `oneact approvals {id}`"
+    ))
+}
+
+fn uid_of(actor: &str) -> Result<u32, Failure> {
     let uid = actor.strip_prefix("uid:").and_then(|uid| uid.parse().ok());
-    uid.ok_or_else(|| VoteError::Stranger(actor.to_owned()))
+    uid.ok_or_else(|| mismatch(stranger(actor)))
 }
 
 /// The same request as it is now, if it is still the one that the person saw.
-fn same(tx: &mut Tx<'_>, shown: &Approval) -> Result<Approval, VoteError> {
+fn same(tx: &mut Tx<'_>, shown: &Approval) -> Result<Approval, Failure> {
     let now: Option<Request> = tx.of(shown.seq)?;
     let now = now.filter(|now| now.id == shown.id && now.asked == shown.asked);
-    let now = now.ok_or_else(|| VoteError::Other(shown.id.clone()))?;
+    let now = now.ok_or_else(|| changed(&shown.id))?;
     let now = Approval::of(tx, now)?;
-    now.ok_or_else(|| VoteError::Other(shown.id.clone()))
+    now.ok_or_else(|| changed(&shown.id))
 }
 
 impl Approval {
     /// Fails if nobody can decide about the request or use it any more.
-    pub(crate) fn decidable(&self, now: Timestamp) -> Result<(), VoteError> {
-        let id = self.id.clone();
-        if self.used.is_some() {
-            return Err(VoteError::Used(id));
-        }
-        if self.denial().is_some() {
-            return Err(VoteError::Denied(id));
-        }
-        if self.ended.is_some() {
-            return Err(VoteError::Ended(id));
-        }
-        if self.asked_at.parse::<Timestamp>().is_ok_and(|at| now < at) {
-            return Err(VoteError::Early(id, self.asked_at.clone()));
-        }
-        if now >= self.expires() {
-            return Err(VoteError::Expired(id, self.asked.expires_at.clone()));
-        }
-        Ok(())
+    pub(crate) fn decidable(&self, now: Timestamp) -> Result<(), Failure> {
+        let (id, again) = (&self.id, "send the task again to request a new approval");
+        let (fault, why) = if self.used.is_some() {
+            let used = "was used: an approval is for one run, and `oneact history` shows what became of it. Send the task again to request a new approval";
+            (Fault::ApprovalMismatch, used.to_owned())
+        } else if self.denial().is_some() {
+            let denied = "was denied; a denial is final. Send the task with another `salt` to request it again";
+            (Fault::ApprovalDenied, denied.to_owned())
+        } else if self.ended.is_some() {
+            let ended = "is closed, because the task was changed or sent again; `oneact approvals` lists the newest requests";
+            (Fault::ApprovalMismatch, ended.to_owned())
+        } else if self.asked_at.parse::<Timestamp>().is_ok_and(|at| now < at) {
+            let at = &self.asked_at;
+            let early = format!(
+                "was requested at {at}, which is still to come: another clock was used; {again}"
+            );
+            (Fault::ApprovalExpired, early)
+        } else if now >= self.expires() {
+            let expired = format!("expired at {}; {again}", self.asked.expires_at);
+            (Fault::ApprovalExpired, expired)
+        } else {
+            return Ok(());
+        };
+        Err(Failure::new(fault, format!("{id} {why}")))
     }
 }

@@ -3,9 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::anchor::Note;
 use crate::ledger::{
-    Link, Row, StoreError, Tx,
+    Anchor, Link, Row, StoreError, Tx,
     record::{KNOTS, name},
 };
 
@@ -25,7 +24,7 @@ pub(crate) struct Path {
 pub(crate) fn path(
     tx: &mut Tx<'_>,
     own: &Link,
-    anchors: &[Note],
+    anchors: &[Anchor],
 ) -> Result<Option<Path>, StoreError> {
     if anchors.is_empty() {
         let end = match tx.link_after(KNOTS, own.seq)? {
@@ -34,7 +33,7 @@ pub(crate) fn path(
         };
         return path_to(tx, own, end.as_ref().unwrap_or(own));
     }
-    let mut anchors: Vec<&Note> = anchors.iter().filter(|note| note.seq >= own.seq).collect();
+    let mut anchors: Vec<&Anchor> = anchors.iter().filter(|note| note.seq >= own.seq).collect();
     anchors.sort_by_key(|note| note.seq);
     for anchor in anchors {
         let Some(end) = tx.link(anchor.seq)? else {
@@ -82,20 +81,10 @@ pub(crate) fn statement(row: &Row, own: &Link, path: &Path) -> Value {
             "state": row.state.map(|state| name(&state)),
             "effect": told.map(|told| name(&told.effect)),
             "row": row.sealed_text(),
-            "link": whole(own),
+            "link": own,
             "tied": path.tied,
-            "links": path.links.iter().map(whole).collect::<Vec<_>>(),
+            "links": path.links,
             "anchor": {"seq": end.seq, "entry_hash": end.entry_hash},
         },
     })
-}
-
-/// A link with its own hash, which is the SHA-256 of the canonical JSON of its other members.
-fn whole(link: &Link) -> Value {
-    let mut value = json!(link);
-    if let Some(members) = value.as_object_mut() {
-        let entry_hash = link.entry_hash.as_str().into();
-        members.insert("entry_hash".to_owned(), entry_hash);
-    }
-    value
 }

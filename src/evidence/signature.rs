@@ -6,7 +6,7 @@ use std::io::Read as _;
 use camino::{Utf8Path, Utf8PathBuf};
 use ssh_key::{Algorithm, Error, HashAlg, LineEnding, PrivateKey, SshSig, public::KeyData};
 
-use crate::host;
+use crate::{host, ledger::Sign};
 
 /// The most bytes of a file of keys that are read.
 const LONGEST: u64 = 1 << 20;
@@ -181,8 +181,13 @@ fn private_key(path: &Utf8Path) -> Result<PrivateKey, KeyError> {
     }
 }
 
+/// What signs the head of a ledger with the private key in that file.
+pub(crate) fn signing(path: Utf8PathBuf) -> Sign {
+    Box::new(move |head| sign(&path, head).map_err(|error| error.to_string()))
+}
+
 /// The armoured signature of a head, with the private key in that file: `-----BEGIN SSH SIGNATURE-----` and so on.
-pub(super) fn sign(path: &Utf8Path, head: &str) -> Result<String, KeyError> {
+fn sign(path: &Utf8Path, head: &str) -> Result<String, KeyError> {
     let (key, namespace) = (private_key(path)?, Purpose::Ledger.namespace());
     let signature = key.sign(namespace, HashAlg::Sha512, head.as_bytes());
     let text = signature.and_then(|signature| signature.to_pem(LineEnding::LF));

@@ -5,13 +5,14 @@ use sha2::{Digest, Sha256};
 use uuid::Builder;
 
 use super::{
-    record::{Claim, Event, Grant, Head, Link, Request, Row, RowOutcome, RowState, UNRECORDED},
+    canonical::sha256,
+    chain::{self, Stamp, instant},
+    record::{Body, Event, Head, Row, RowOutcome, RowState, UNRECORDED},
     request::{Asked, Hashes},
-    store::{StoreError, Tx},
+    store::{Result, Tx},
     validity::RESULT_RULES,
-    words::{Ask, Ended, Note, Running},
+    words::{Ask, Ended, Running},
 };
-use crate::evidence::{Body, Change, Stamp, Told, chain, instant, sha256};
 
 /// The `agent_name` of the rows (R-004-43).
 const AGENT: &str = "action_agent";
@@ -84,7 +85,7 @@ fn json<T: serde::Serialize>(list: &[T]) -> Option<String> {
 }
 
 /// The row of a request, without an answer.
-pub(super) fn asked(ask: &Ask<'_>, hashes: &Hashes) -> Row {
+fn asked(ask: &Ask<'_>, hashes: &Hashes) -> Row {
     let who = &ask.who;
     let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
     Row {
@@ -150,85 +151,34 @@ pub(super) fn unrecorded(of: Row) -> Row {
     }
 }
 
-/// What the link of an answer contains beside the facts of the row.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Beside<'a> {
-    /// The claim that it settles.
-    pub(super) claim: Option<&'a Claim>,
-    /// Of a repeated answer: the hash that names its delivery.
-    pub(super) delivery: Option<&'a str>,
-    pub(super) note: Option<&'a str>,
-    pub(super) change: Change,
-    pub(super) told: Option<Told>,
-    pub(super) approval: Option<&'a Note>,
-}
-
-/// Records an answer: counts it in its session, adds its link and its row, and settles its claim. Returns the link and the
-/// number.
+/// Records an answer: counts it in its session, adds its link with what `body` says beside the facts of the row, and adds the
+/// row. Returns the link and the number.
 pub(super) fn record(
     tx: &mut Tx<'_>,
     event: Event,
     stamp: Stamp<'_>,
     mut row: Row,
-    beside: Beside<'_>,
-) -> Result<(Head, u64), StoreError> {
+    body: Body,
+) -> Result<(Head, u64)> {
     row.step_index = tx.next_step(&row.session_id)?;
     let seq = tx.next_seq(stamp.session_id)?;
     row.id = id(&row, stamp.at, seq);
     row.seq = Some(seq);
-    let body = Body {
-        request_hash: Some(row.request_hash.clone()),
-        entry_digest: row.entry_digest.clone(),
-        reason: row.reason.clone(),
-        note: beside.note.map(ToOwned::to_owned),
-        changes: chain::changes(beside.change),
-        claim: beside.claim.map(|claim| claim.seq),
-        about: row.reused_from.clone(),
-        attempt: beside.delivery.map(|_| row.attempt),
-        task: row.task_id.clone().filter(|_| beside.delivery.is_some()),
-        delivery: beside.delivery.map(ToOwned::to_owned),
-        told: beside.told,
-        row: Some(row.seal()),
-        ..Body::default()
-    };
-    let body = match beside.approval {
-        Some(note) => note.told(body, &row),
-        None => body,
-    };
-    let head = chain::append(tx, event, stamp, &body)?;
-    tx.insert(&row)?;
-    let link = stamp.link(event, seq);
-    if let Some(note) = beside.approval {
-        note.record(tx, &link, &body)?;
-    }
-    if let Some(claim) = beside.claim {
-        tx.advance(&claim.clone().after(&link, &body))?;
-    }
+    let head = chain::record(
+        tx,
+        event,
+        stamp,
+        &Body {
+            request_hash: Some(row.request_hash.clone()),
+            entry_digest: row.entry_digest.clone(),
+            reason: row.reason.clone(),
+            about: row.reused_from.clone(),
+            row: Some(row.seal()),
+            ..body
+        },
+    )?;
+    tx.put(&row)?;
     Ok((head, row.step_index))
-}
-
-impl Note {
-    /// Writes what the answer of this link says about an approval or a grant.
-    fn record(&self, tx: &mut Tx<'_>, link: &Link, body: &Body) -> Result<(), StoreError> {
-        let id = match self {
-            Self::Requests { .. } => return tx.put_request(&Request::made_by(link, body)),
-            Self::Opens { .. } => return tx.insert_record(&Grant::made_by(link, body)),
-            Self::Ends { id } | Self::Keeps { id } => id,
-        };
-        let Some(request) = tx.request_named(&link.session_id, id)? else {
-            return Ok(());
-        };
-        tx.settle_request(&match self {
-            Self::Keeps { .. } => Request {
-                used: None,
-                ..request
-            },
-            _ => Request {
-                ended: request.ended.or(Some(link.seq)),
-                ..request
-            },
-        })
-    }
 }
 
 /// A UUID that is unique in this ledger, even if two runs make their operation ids from the same seed. It begins

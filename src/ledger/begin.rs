@@ -9,18 +9,17 @@ use std::{thread, time::Duration};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Ledger,
-    questions::{self, Known, Questions, Step, Turn},
-    record::{Effects, Event, Row, RowOutcome},
+    canonical::sha256,
+    chain::{self, Stamp},
+    place::Ledger,
+    questions::{self, Known, QuestionEnd, Questions, Stop, Turn},
+    record::{Body, Effects, Event, Row, RowOutcome, Which},
     request::Hashes,
-    store::{Access, Durability, StoreError, Tx, Which, read, write, write_as},
+    store::{Access, Durability, StoreError, Tx, read, write, write_as},
     validity::{World, judge},
-    words::{Ask, Begun, LedgerError, Running},
+    words::{Ask, LedgerError, Reply, Running},
 };
-use crate::{
-    evidence::{Body, Stamp, chain, sha256},
-    task::Failure,
-};
+use crate::task::Failure;
 
 /// The shortest and the longest pause between two checks of another run's claim.
 const SHORTEST: Duration = Duration::from_millis(5);
@@ -34,16 +33,16 @@ impl Ledger<'_> {
         ask: &Ask<'_>,
         world: &dyn World,
         go_on: &dyn Fn() -> Result<(), Failure>,
-    ) -> Result<Begun, LedgerError> {
+    ) -> Result<Reply, LedgerError> {
         self.absorb_old_letters();
         let hashes = ask.asked.hashes(&self.key(ask)?);
         let lock = lock_of(ask.who.operation_id);
         self.store.hold(lock)?;
         let begun = self.answer_or_claim(ask, &hashes, lock, world, go_on);
-        if !matches!(begun, Ok(Begun::Run(_))) {
+        if !matches!(begun, Ok(Reply::Run(_))) {
             self.store.release(lock);
         }
-        if let Ok(Begun::Answered(_)) = begun {
+        if let Ok(Reply::Answered(_)) = begun {
             self.tie(ask);
         }
         begun
@@ -92,24 +91,26 @@ impl Ledger<'_> {
         lock: u64,
         world: &dyn World,
         go_on: &dyn Fn() -> Result<(), Failure>,
-    ) -> Result<Begun, LedgerError> {
+    ) -> Result<Reply, LedgerError> {
         let begun = self.host.moment();
         let mut known = Known::default();
         let mut pause = SHORTEST;
         loop {
             go_on().map_err(LedgerError::Stopped)?;
             match self.questions(ask, hashes, &known)? {
-                Step::Run(running) => {
+                Ok(running) => {
                     let held = Some(lock);
-                    return Ok(Begun::Run(Running { held, ..running }));
+                    return Ok(Reply::Run(Running { held, ..running }));
                 }
-                Step::Answered(answered) => return Ok(Begun::Answered(answered)),
-                Step::Judge(row, usable) => {
+                Err(QuestionEnd::Answered(answered)) => return Ok(Reply::Answered(answered)),
+                Err(QuestionEnd::Judge(row, usable)) => {
                     let verdict = judge(&row, &usable, ask, world);
                     known.judged.push((*row, verdict));
                 }
-                Step::Unknown { operation } => return Err(LedgerError::Unknown { operation }),
-                Step::Claimed(claim) => {
+                Err(QuestionEnd::Unknown { operation }) => {
+                    return Err(LedgerError::Unknown { operation });
+                }
+                Err(QuestionEnd::Claimed(claim)) => {
                     // This run holds the lock of its own id. With a fixed seed, a dead run may have had the same
                     // id.
                     let own = claim.operation_id == ask.who.operation_id;
@@ -142,7 +143,7 @@ impl Ledger<'_> {
         ask: &Ask<'_>,
         hashes: &Hashes,
         known: &Known,
-    ) -> Result<Step, LedgerError> {
+    ) -> Result<Result<Running, QuestionEnd>, LedgerError> {
         let (head, actor, now) = (&self.head, &self.actor, self.host.timestamp());
         let untied_since = &mut self.untied_since;
         write_as(
@@ -158,7 +159,7 @@ impl Ledger<'_> {
                 if ask.effects != Effects::None {
                     head.agrees_with(tx)?;
                 }
-                let questions = Questions {
+                let mut questions = Questions {
                     tx,
                     ask,
                     hashes,
@@ -167,11 +168,15 @@ impl Ledger<'_> {
                     since: 0,
                     turn: Turn::Same,
                 };
-                let step = questions.decide()?;
+                let step = match questions.decide() {
+                    Ok(running) => Ok(running),
+                    Err(Stop::End(end)) => Err(end),
+                    Err(Stop::Error(error)) => return Err(error),
+                };
                 *untied_since = tx.ends(ask.who.session_id)?.untied_since;
                 let durability = match step {
                     // The caller is told of its link (durable before told).
-                    Step::Answered(_) => Durability::Disk,
+                    Err(QuestionEnd::Answered(_)) => Durability::Disk,
                     // Nothing has been performed yet.
                     _ => Durability::Process,
                 };

@@ -2,8 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::{Durability, Event, Head, Ledger, Link, Seq, StoreError, Tx, record::name, write};
-use crate::evidence::{Stamp, instant};
+use super::{
+    chain::Stamp,
+    place::Ledger,
+    record::Head,
+    store::{Durability, StoreError, Tx, write},
+};
 
 /// Who decides, when, and with which note.
 #[derive(Clone, Copy)]
@@ -21,21 +25,6 @@ impl<'a> By<'a> {
             session_id,
             at: self.at,
             actor: self.actor,
-        }
-    }
-}
-
-impl Stamp<'_> {
-    /// The link that has this stamp, as far as the records depend on it that it makes.
-    pub(crate) fn link(self, event: Event, seq: Seq) -> Link {
-        Link {
-            seq,
-            operation_id: self.operation_id.to_owned(),
-            session_id: self.session_id.to_owned(),
-            event: name(&event),
-            at: instant(self.at),
-            actor: self.actor.to_owned(),
-            ..Link::default()
         }
     }
 }

@@ -6,17 +6,15 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Ledger,
-    answer::{self, Beside},
+    answer,
     begin::lock_of,
-    record::{Event, Head, KNOTS, Row, RowState, Seq},
-    store::{Durability, StoreError, Trouble, Tx, Which, write_in},
-    words::{Ask, Ended, Note, Recorded, Running},
+    chain::Stamp,
+    place::Ledger,
+    record::{Body, Event, Head, KNOTS, Row, RowState, StateChange, Told, Which, changes},
+    store::{Durability, Seq, StoreError, Trouble, Tx, write_in},
+    words::{ApprovalNote, Ask, Ended, Recorded, Running},
 };
-use crate::{
-    evidence::{Change, Stamp, Told},
-    host,
-};
+use crate::host;
 
 /// The size limit of a letter, in bytes.
 const LONGEST: u64 = 256 << 20;
@@ -32,11 +30,11 @@ struct Letter {
     /// Milliseconds since 1970.
     at: i64,
     claim: Seq,
-    change: Change,
+    change: StateChange,
     told: Told,
     /// What the answer says about an approval.
     #[serde(default)]
-    approval: Option<Note>,
+    approval: Option<ApprovalNote>,
 }
 
 impl Ledger<'_> {
@@ -245,7 +243,7 @@ impl Letter {
         let claim = tx.claim(self.claim)?;
         let claim = claim.filter(|claim| claim.is_open_of(&row.session_id, &row.operation_id));
         let event = match (&claim, &self.approval) {
-            (Some(_), Some(Note::Requests { .. })) => Event::ApprovalRequested,
+            (Some(_), Some(ApprovalNote::Requests { .. })) => Event::ApprovalRequested,
             (Some(_), _) => event(row.state),
             (None, _) => {
                 row.state = Some(RowState::Late);
@@ -258,14 +256,17 @@ impl Letter {
             at: jiff::Timestamp::from_millisecond(self.at).unwrap_or_default(),
             actor: &self.actor,
         };
-        let beside = Beside {
-            claim: claim.as_ref(),
-            change: self.change,
+        let body = Body {
+            claim: claim.map(|claim| claim.seq),
+            changes: changes(self.change),
             told: Some(self.told),
-            approval: self.approval.as_ref(),
-            ..Beside::default()
+            ..Body::default()
         };
-        let (head, _) = answer::record(tx, event, stamp, row, beside)?;
+        let body = match &self.approval {
+            Some(note) => note.told(body, &row),
+            None => body,
+        };
+        let (head, _) = answer::record(tx, event, stamp, row, body)?;
         Ok(head)
     }
 }

@@ -3,13 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{
-    record::ClaimKey,
+    canonical::{canonical, sha256},
     words::{Ask, Who},
 };
-use crate::{
-    evidence::{canonical, sha256},
-    task::OnDuplicate,
-};
+use crate::task::OnDuplicate;
 
 /// A key names a delivery whatever the attempt. If the caller does not count, every attempt fits.
 pub(super) fn fits_attempt(who: &Who<'_>, attempt: u32) -> bool {
@@ -25,17 +22,13 @@ pub(super) fn name_of(who: &Who<'_>) -> Option<String> {
     delivery_of(&each)
 }
 
-/// The key that a run claims: the request. If duplicates are repeated, it is the delivery, or the operation if the
-/// caller names no delivery.
-pub(super) fn claim_key(ask: &Ask<'_>, request_hash: &str) -> ClaimKey {
+/// What a run claims: the request. If duplicates are repeated, it is the delivery, or the operation if the caller names no
+/// delivery.
+pub(super) fn claimed(ask: &Ask<'_>, request_hash: &str) -> String {
     let who = &ask.who;
-    let claimed = match ask.on_duplicate {
+    match ask.on_duplicate {
         OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_) => request_hash.to_owned(),
         OnDuplicate::Repeat => delivery_of(who).unwrap_or_else(|| who.operation_id.to_owned()),
-    };
-    ClaimKey {
-        session_id: who.session_id.to_owned(),
-        claimed,
     }
 }
 

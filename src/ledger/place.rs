@@ -7,13 +7,25 @@ use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::NamedTempFile;
 
 use super::{
-    Ledger, LedgerError,
+    canonical::sha256,
+    head_file::HeadFile,
     store::{PostgresStore, SqliteStore, Store, StoreError, Trouble, Wish, real},
+    words::LedgerError,
 };
-use crate::{
-    evidence::{HeadFile, sha256},
-    host::{self, Host},
-};
+use crate::host::{self, Host};
+
+/// An open ledger.
+pub(crate) struct Ledger<'a> {
+    pub(crate) store: Box<dyn Store>,
+    /// The directory of answers that could not be recorded yet.
+    pub(super) outbox: Utf8PathBuf,
+    pub(crate) head: HeadFile,
+    /// The writer: `uid:1000`.
+    pub(crate) actor: String,
+    pub(crate) host: &'a Host,
+    /// When the oldest link was made that no knot ties, as the last questions of a run saw it.
+    pub(super) untied_since: Option<String>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {

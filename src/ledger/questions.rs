@@ -8,70 +8,22 @@
 
 mod claim;
 mod delivery;
+mod state;
 mod steps;
 
-use std::ops::ControlFlow;
-
 use super::{
-    answer::{self, Beside},
-    names::{self, claim_key},
-    record::{Claim, Effects, Event, Row, RowOutcome, RowState, Seq},
+    answer, names,
+    record::{Body, Claim, Effects, Event, Row, RowOutcome, RowState, Told, Which},
     request::Hashes,
-    review::{self, Usable},
-    store::{StoreError, Tx, Which},
+    review,
+    store::{StoreError, Tx},
     validity::sealed,
     words::{Again, Answered, Ask, LedgerError, Miss, Running, Who, Why},
 };
-use crate::{
-    evidence::{Told, chain},
-    task::{Effect, Ground, OnDuplicate, Release, Review},
-};
+use crate::task::{Effect, Ground, OnDuplicate, Release, Review};
+use state::Question;
 
-/// The result of one transaction.
-pub(super) enum Step {
-    Run(Running),
-    Answered(Box<Answered>),
-    /// An old answer, to be judged outside the transaction, because that may mean reading files.
-    Judge(Box<Row>, Usable),
-    /// Another run has claimed the request. The caller checks whether that run is alive.
-    Claimed(Box<Claim>),
-    /// The owner died after the request may have happened.
-    Unknown {
-        operation: String,
-    },
-}
-
-/// What was found out between two transactions.
-#[derive(Default)]
-pub(super) struct Known {
-    /// The judged old answers, as they were then. Those to the same delivery and to the same request may differ.
-    pub(super) judged: Vec<(Row, Result<(), Miss>)>,
-    /// The operations of claims whose owners have died. A database that crashed can give the number of a lost claim to another.
-    pub(super) dead: Vec<String>,
-}
-
-pub(super) struct Questions<'t, 'd, 'a> {
-    pub(super) tx: &'t mut Tx<'d>,
-    pub(super) ask: &'t Ask<'a>,
-    pub(super) hashes: &'t Hashes,
-    pub(super) known: &'t Known,
-    pub(super) stamp: chain::Stamp<'t>,
-    /// What runs of the delivery performed before this link does not count. Their answer was revoked, or it is a failure
-    /// that the next attempt follows.
-    pub(super) since: Seq,
-    pub(super) turn: Turn,
-}
-
-/// Whether the runs of the delivery are runs of the same attempt.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
-    Same,
-    /// The caller does not count, and the last attempt has failed.
-    Next,
-}
-
-/// The result of the transaction, or the reason to perform the request. Without a reason, there is no old answer.
-type Decided = ControlFlow<Step, Option<Why>>;
+pub(super) use state::{Known, QuestionEnd, Questions, Stop, Turn};
 
 /// Asks what is asked about a request that was not made before, in a session that is open.
 pub(super) fn of_a_new_request(
@@ -89,7 +41,7 @@ pub(super) fn of_a_new_request(
     if let Some(name) = names::name_of(who) {
         tx.claims_of_delivery(who.session_id, &name)?;
     }
-    tx.open_claim(&claim_key(ask, hash))?;
+    tx.open_claim(who.session_id, &names::claimed(ask, hash))?;
     if ask.effects == Effects::Once {
         tx.claims_of_request(who.session_id, hash)?;
     }
@@ -115,17 +67,13 @@ fn answers_of_delivery(who: &Who<'_>) -> Option<Which> {
 impl Questions<'_, '_, '_> {
     /// Asks the three questions, and claims the request if none gives an answer. For runs of the delivery that left no row,
     /// `same_delivery_unanswered` asks question 1.
-    pub(super) fn decide(mut self) -> Result<Step, LedgerError> {
+    pub(super) fn decide(&mut self) -> Question<Running> {
         if !self.is_open()? {
             return self.claim_first();
         }
-        if let Some(step) = self.same_delivery()? {
-            return Ok(step);
-        }
-        match self.same_request()? {
-            ControlFlow::Break(step) => Ok(step),
-            ControlFlow::Continue(why) => self.claim(why),
-        }
+        self.same_delivery()?;
+        let why = self.same_request()?;
+        self.claim(why)
     }
 
     /// Whether the session was opened before. A session belongs to the context in which it was opened.
@@ -143,13 +91,13 @@ impl Questions<'_, '_, '_> {
     }
 
     /// Question 1. A delivery that was answered before gets the same answer, success or failure.
-    fn same_delivery(&mut self) -> Result<Option<Step>, LedgerError> {
+    fn same_delivery(&mut self) -> Question<()> {
         let who = &self.ask.who;
         let Some(which) = answers_of_delivery(who) else {
-            return Ok(None);
+            return Ok(());
         };
         let Some(row) = self.newest(&which)? else {
-            return Ok(None);
+            return Ok(());
         };
         let failed = row.outcome == RowOutcome::Error;
         let counted = who.attempt.is_some() || who.idempotency_key.is_some();
@@ -157,17 +105,17 @@ impl Questions<'_, '_, '_> {
         if retried || row.revoked_by.is_some() {
             self.since = row.seq.unwrap_or_default();
             self.turn = if retried { Turn::Next } else { Turn::Same };
-            return Ok(None);
+            return Ok(());
         }
         if who.part.is_some() {
             return self.same_step(row);
         }
         if row.request_hash != self.hashes.request_hash {
-            return Err(self.conflict(row.operation_id));
+            return Err(self.conflict(row.operation_id).into());
         }
         if failed && who.idempotency_key.is_some() && self.is_to_be_retried(&row)? {
             self.since = row.seq.unwrap_or_default();
-            return Ok(None);
+            return Ok(());
         }
         self.again(Again::Replayed, row)
     }
@@ -217,17 +165,17 @@ impl Questions<'_, '_, '_> {
     }
 
     /// Questions 2 and 3. Was the same request a success, and is its answer still good?
-    fn same_request(&mut self) -> Result<Decided, LedgerError> {
+    fn same_request(&mut self) -> Question<Option<Why>> {
         let ask = self.ask;
         if ask.on_duplicate == OnDuplicate::Repeat {
             return self.repeated();
         }
         let which = Which::success(ask.who.session_id, &self.hashes.request_hash);
         let Some(row) = self.newest(&which)? else {
-            return Ok(ControlFlow::Continue(None));
+            return Ok(None);
         };
         let Some(mut verdict) = self.verdict(&row) else {
-            return Ok(ControlFlow::Break(self.judge(row)?));
+            return self.judge(row);
         };
         let how = match ask.on_duplicate {
             OnDuplicate::Reuse { ground, .. } => {
@@ -239,7 +187,7 @@ impl Questions<'_, '_, '_> {
             OnDuplicate::Suppress(_) | OnDuplicate::Repeat => Again::Suppressed,
         };
         if let Err(miss) = verdict {
-            return Ok(ControlFlow::Continue(Some(Why::Miss(miss))));
+            return Ok(Some(Why::Miss(miss)));
         }
         self.again_or_miss(how, row)
     }
@@ -263,24 +211,25 @@ impl Questions<'_, '_, '_> {
     }
 
     /// If the catalog allows repetition, a request is still performed once per delivery.
-    fn repeated(&mut self) -> Result<Decided, LedgerError> {
+    fn repeated(&mut self) -> Question<Option<Why>> {
         let who = &self.ask.who;
-        let key = claim_key(self.ask, &self.hashes.request_hash);
+        let hash = &self.hashes.request_hash;
+        let claimed = names::claimed(self.ask, hash);
         let named = who.task_id.is_some() || who.idempotency_key.is_some();
         // Question 1 has judged what a step left that may be performed twice.
         let judged = who.part.is_some() && self.ask.effects != Effects::Once;
         if named
             && !judged
-            && let Some(success) = self.tx.success_of(&key, &self.hashes.request_hash)?
+            && let Some(success) = self.tx.success_of(who.session_id, hash, &claimed)?
             && let Some(row) = self.answer_of(&success)?
             && row.revoked_by.is_none()
         {
             // An answer that was recorded for a run that died may not name the delivery, so question 1 did not find it.
             return self.again_or_miss(Again::Replayed, row);
         }
-        let which = Which::success(who.session_id, &self.hashes.request_hash);
+        let which = Which::success(who.session_id, hash);
         let before = self.tx.steps(&which, 1)?;
-        Ok(ControlFlow::Continue(before.first().map(|_| Why::Repeat)))
+        Ok(before.first().map(|_| Why::Repeat))
     }
 
     /// The row of a claim that ended with a success. It is an error if a once-only call has none.
@@ -312,25 +261,21 @@ impl Questions<'_, '_, '_> {
     }
 
     /// Gives an old answer again, or performs the request, because the answer does not match its link.
-    fn again_or_miss(&mut self, how: Again, original: Row) -> Result<Decided, LedgerError> {
-        Ok(match self.again(how, original)? {
-            Some(step) => ControlFlow::Break(step),
-            None => ControlFlow::Continue(Some(Why::Miss(Miss::LedgerDamaged))),
-        })
+    fn again_or_miss(&mut self, how: Again, original: Row) -> Question<Option<Why>> {
+        self.again(how, original)?;
+        Ok(Some(Why::Miss(Miss::LedgerDamaged)))
     }
 
-    /// Gives an old answer again, byte for byte, in a new row (R-004-38, R-004-39, C-38). None if the row does not match its
-    /// link; that is an error if the request must not be performed twice.
-    fn again(&mut self, how: Again, original: Row) -> Result<Option<Step>, LedgerError> {
+    /// Gives an old answer again, byte for byte, in a new row (R-004-38, R-004-39, C-38). Goes on if the row does not match
+    /// its link; that is an error if the request must not be performed twice.
+    fn again(&mut self, how: Again, original: Row) -> Question<()> {
         let link = self.tx.link_of(&original)?;
         let Some(link) = link.filter(|link| sealed(&original, link)) else {
             if self.ask.strictest == Effects::Once {
-                return Err(LedgerError::Damaged {
-                    operation: original.operation_id,
-                    link: original.seq.unwrap_or_default(),
-                });
+                let (operation, link) = (original.operation_id, original.seq.unwrap_or_default());
+                return Err(LedgerError::Damaged { operation, link }.into());
             }
-            return Ok(None);
+            return Ok(());
         };
         let told = link.body().and_then(|body| body.told);
         let (event, state) = match how {
@@ -342,7 +287,7 @@ impl Questions<'_, '_, '_> {
         if let Some(review) = &review
             && review.release() == Release::Withheld
         {
-            return Err(LedgerError::ReviewOpen(Box::new(review.clone())));
+            return Err(LedgerError::ReviewOpen(Box::new(review.clone())).into());
         }
         // Each repetition names the row of the run that made the answer, unless that row is lost.
         let made = self.tx.source(&original)?.map(|row| row.id);
@@ -355,13 +300,15 @@ impl Questions<'_, '_, '_> {
             (None, RowOutcome::Success) => Effect::Done,
             (None, _) => Effect::Unknown,
         };
-        let beside = Beside {
-            delivery: delivery.as_deref(),
+        let body = Body {
+            attempt: delivery.as_ref().map(|_| row.attempt),
+            task: row.task_id.clone().filter(|_| delivery.is_some()),
+            delivery,
             told,
-            ..Beside::default()
+            ..Body::default()
         };
-        let (head, _) = answer::record(self.tx, event, self.stamp, row, beside)?;
-        Ok(Some(Step::Answered(Box::new(Answered {
+        let (head, _) = answer::record(self.tx, event, self.stamp, row, body)?;
+        Err(Stop::End(QuestionEnd::Answered(Box::new(Answered {
             how,
             effect,
             original,
@@ -379,9 +326,10 @@ impl Questions<'_, '_, '_> {
         Ok(Some(Review::new(terms, decision, self.stamp.at)))
     }
 
-    fn judge(&mut self, row: Row) -> Result<Step, LedgerError> {
+    /// Ends the questions until the row is judged.
+    fn judge<T>(&mut self, row: Row) -> Question<T> {
         let review = self.review(&row)?;
         let usable = review::usable(&row, review.as_ref());
-        Ok(Step::Judge(Box::new(row), usable))
+        Err(Stop::End(QuestionEnd::Judge(Box::new(row), usable)))
     }
 }

@@ -4,10 +4,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Map, Value, json};
 use sha2::Sha256;
 
-use crate::{
-    evidence::{canonical, escaped, exact, marked, sha256},
-    task::{hexadecimal, unsigned},
-};
+use super::canonical::{canonical, escaped, exact, marked, sha256};
+use crate::task::{hexadecimal, unsigned};
 
 const RULE: u32 = 1;
 
@@ -82,36 +80,15 @@ impl Asked {
             several => canonical(&Value::Array(several.to_vec())),
         });
         let steps = self.steps.iter().zip(parameters);
-        let mut steps: Vec<_> = steps.map(|(step, own)| step.hashed(own, key)).collect();
-        let mut whole = match steps.as_mut_slice() {
-            [one] => std::mem::take(one),
-            _ => Map::from_iter([(
-                "steps".to_owned(),
-                steps.into_iter().map(Value::Object).collect(),
-            )]),
-        };
-        whole.insert("outputs".to_owned(), json!(self.outputs));
-        whole.insert("salt".to_owned(), json!(self.salt));
-        whole.insert("v".to_owned(), json!(RULE));
+        let steps = steps.map(|(step, own)| step.hashed(own, key)).collect();
+        let (request_hash, _) = self.whole(steps, json!({"salt": self.salt}));
         Hashes {
-            request_hash: format!("sha256:{}", sha256(canonical(&Value::Object(whole)))),
+            request_hash,
             inputs_hash,
             fence: self.fence.as_ref().map(|fence| fence.hash(key)),
         }
     }
-}
 
-impl Fence {
-    fn hash(&self, key: &[u8; 32]) -> String {
-        let mut fields = Value::Object(self.fields.clone());
-        without_signature(&mut fields);
-        // Numbers count as JSON's own: 17, 17.0 and 1.7e1 are one action.
-        let whole = json!({"entry": self.entry, "fence": fields, "v": RULE});
-        mac(key, &canonical(&whole))
-    }
-}
-
-impl Asked {
     /// The hash of the effective call, for an approval, and what is hashed. `around` are the facts beside the steps, and
     /// `inputs` the contents of the assets of each step.
     pub(crate) fn intent(
@@ -125,7 +102,11 @@ impl Asked {
             hashed.insert("inputs".to_owned(), inputs.clone());
             hashed
         });
-        let mut steps: Vec<Map<String, Value>> = steps.collect();
+        self.whole(steps.collect(), around)
+    }
+
+    /// The hash of these steps with the facts around them, and what is hashed.
+    fn whole(&self, mut steps: Vec<Map<String, Value>>, around: Value) -> (String, Value) {
         let mut whole = match steps.as_mut_slice() {
             [one] => std::mem::take(one),
             _ => Map::from_iter([("steps".to_owned(), json!(steps))]),
@@ -137,6 +118,16 @@ impl Asked {
         whole.insert("v".to_owned(), json!(RULE));
         let whole = Value::Object(whole);
         (format!("sha256:{}", sha256(canonical(&whole))), whole)
+    }
+}
+
+impl Fence {
+    fn hash(&self, key: &[u8; 32]) -> String {
+        let mut fields = Value::Object(self.fields.clone());
+        without_signature(&mut fields);
+        // Numbers count as JSON's own: 17, 17.0 and 1.7e1 are one action.
+        let whole = json!({"entry": self.entry, "fence": fields, "v": RULE});
+        mac(key, &canonical(&whole))
     }
 }
 

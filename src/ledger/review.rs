@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use crate::task::{Blocks, Release, Review, ReviewDecision, ReviewRule, ReviewTerms, release};
 
 use super::{
-    record::{Row, RowOutcome, Seq},
-    store::{StoreError, Tx, Which},
+    record::{Row, RowOutcome, Which},
+    store::{Result, Seq, Tx},
 };
 
 /// Since when a `ttl` counts.
@@ -43,13 +43,13 @@ pub(crate) fn origin(row: &Row) -> &str {
 }
 
 /// The last decision about an answer.
-pub(crate) fn last(tx: &mut Tx<'_>, row: &Row) -> Result<Option<ReviewDecision>, StoreError> {
+pub(crate) fn last(tx: &mut Tx<'_>, row: &Row) -> Result<Option<ReviewDecision>> {
     Ok(tx.review(origin(row))?.map(ReviewDecision::from))
 }
 
 /// The link that withdrew an answer: it was revoked, or rejected in a review. The answer of a task was made of the answers
 /// of its steps.
-pub(crate) fn withdrawn_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
+pub(crate) fn withdrawn_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>> {
     let own = own_withdrawal(tx, row)?;
     if own.is_some() || row.parent.is_some() {
         return Ok(own);
@@ -69,7 +69,7 @@ pub(crate) fn withdrawn_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, St
     Ok(None)
 }
 
-fn own_withdrawal(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
+fn own_withdrawal(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>> {
     if row.revoked_by.is_some() {
         return Ok(row.revoked_by);
     }

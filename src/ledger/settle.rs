@@ -3,15 +3,14 @@
 use jiff::Timestamp;
 
 use super::{
-    Ledger,
-    answer::{self, Beside},
+    answer,
+    chain::{self, Stamp},
     finish::event,
-    names,
-    record::{Claim, ClaimState, Event, Head, Row},
-    store::{Durability, StoreError, Tx, Which, read, write},
-    words::{Ask, Ended, LedgerError, Who},
+    place::Ledger,
+    record::{Body, Claim, ClaimState, Event, Head, Row, StateChange, Which, changes},
+    store::{Durability, StoreError, Tx, read, write},
+    words::{Ask, Ended, LedgerError},
 };
-use crate::evidence::{Body, Change, Stamp, chain};
 
 /// The reason of the link that records that no change of a plan remains.
 pub(crate) const UNDONE: &str = "undone";
@@ -75,13 +74,9 @@ impl Ledger<'_> {
     pub(crate) fn settle_as_made(
         &mut self,
         left: &Unsettled,
-        ask: &Ask<'_>,
         ended: Ended,
     ) -> Result<bool, LedgerError> {
-        let base = match left.recorded() {
-            Some(row) => row,
-            None => self.own(left, ask)?.unwrap_or_else(|| left.facts()),
-        };
+        let base = left.recorded().unwrap_or_else(|| left.facts());
         let row = Row {
             started_at: left.case.claimed_at.clone(),
             duration_ms: 0,
@@ -98,40 +93,6 @@ impl Ledger<'_> {
         let now = self.host.timestamp();
         self.settle(left, &How::NotMade(UNDONE), now, None)?;
         Ok(())
-    }
-
-    /// The row of an operation of the same delivery as `ask`. None if `ask` is another delivery: the claim does not say
-    /// what the names of its own delivery are.
-    fn own(&mut self, left: &Unsettled, ask: &Ask<'_>) -> Result<Option<Row>, LedgerError> {
-        let (who, claimed) = (&ask.who, &left.claim);
-        let name = names::name_of(who);
-        if name.is_none() || name != claimed.delivery || !names::fits_attempt(who, claimed.attempt)
-        {
-            return Ok(None);
-        }
-        // With a key, the other names may differ.
-        let is_keyed = who.idempotency_key.is_some();
-        let named = Who {
-            operation_id: &left.case.operation_id,
-            request_id: who.request_id.filter(|_| !is_keyed),
-            task_id: if is_keyed {
-                left.case.task_id.as_deref()
-            } else {
-                who.task_id
-            },
-            ..*who
-        };
-        let hashes = ask.asked.hashes(&self.key(ask)?);
-        let asked = Ask {
-            who: named,
-            ..ask.clone()
-        };
-        Ok(Some(Row {
-            entry_digest: claimed.entry_digest.clone(),
-            reason: claimed.reason.clone(),
-            attempt: claimed.attempt,
-            ..answer::asked(&asked, &hashes)
-        }))
     }
 
     /// Settles an operation. Returns the link, and the number of the answer in its session; none if somebody has settled it
@@ -154,31 +115,29 @@ impl Ledger<'_> {
             if tx.claim(left.claim.seq)?.as_ref() != Some(&left.claim) {
                 return Ok(None);
             }
+            let body = Body {
+                claim: Some(left.claim.seq),
+                note: note.map(ToOwned::to_owned),
+                ..Body::default()
+            };
             let (head, step) = match how {
                 How::Answered(event, row) => {
-                    let beside = Beside {
-                        claim: Some(&left.claim),
-                        note,
-                        change: Change::State,
-                        ..Beside::default()
+                    let body = Body {
+                        changes: changes(StateChange::State),
+                        ..body
                     };
                     let row = Row::clone(row);
-                    let (head, step) = answer::record(tx, *event, stamp, row, beside)?;
+                    let (head, step) = answer::record(tx, *event, stamp, row, body)?;
                     (head, Some(step))
                 }
                 How::NotMade(reason) => {
                     let body = Body {
                         request_hash: Some(left.claim.request_hash.clone()),
                         reason: Some((*reason).to_owned()),
-                        note: note.map(ToOwned::to_owned),
                         about: Some(case.operation_id.clone()),
-                        claim: Some(left.claim.seq),
-                        ..Body::default()
+                        ..body
                     };
-                    let head = chain::append(tx, Event::Resolved, stamp, &body)?;
-                    let link = stamp.link(Event::Resolved, head.seq);
-                    tx.advance(&left.claim.clone().after(&link, &body))?;
-                    (head, None)
+                    (chain::record(tx, Event::Resolved, stamp, &body)?, None)
                 }
             };
             Ok::<_, StoreError>(Some((head, step)))
@@ -199,7 +158,7 @@ pub(crate) fn row_of(tx: &mut Tx<'_>, operation: &str) -> Result<Option<Row>, St
 /// What the claim and the row of its owner tell of an operation that is not settled.
 pub(crate) fn unsettled(claim: Claim, row: Option<Row>, actor: &str) -> Unsettled {
     let row = row.filter(|row| {
-        (&row.session_id, &row.request_hash) == (&claim.key.session_id, &claim.request_hash)
+        (&row.session_id, &row.request_hash) == (&claim.session_id, &claim.request_hash)
     });
     let (task_id, action) = match &row {
         Some(row) => (&row.task_id, &row.action_type),
@@ -207,7 +166,7 @@ pub(crate) fn unsettled(claim: Claim, row: Option<Row>, actor: &str) -> Unsettle
     };
     let case = Case {
         operation_id: claim.operation_id.clone(),
-        session_id: claim.key.session_id.clone(),
+        session_id: claim.session_id.clone(),
         task_id: task_id.clone(),
         action: action.clone(),
         claimed_at: claim.claimed_at.clone(),

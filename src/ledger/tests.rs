@@ -29,15 +29,16 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Ledger,
+    record::Which,
     record::{ClaimState, Effects, Made, Row, RowOutcome, RowState, SeenInput},
     request::{Asked, AskedStep, Signatures},
-    store::{StoreError, Tx, Which, read, tests::InFile},
+    store::{StoreError, Tx, read, tests::InFile},
     validity::{RESULT_RULES, World},
-    words::{Again, Ask, Begun, Ended, LedgerError, Miss, Running, Who, Why},
+    words::{Again, Ask, Ended, LedgerError, Miss, Reply, Running, Who, Why},
 };
 use crate::{
-    evidence::{Bound, Change, Told},
     host::{Host, Interrupts},
+    ledger::{Bound, StateChange, Told},
     people::{Alone, Dependants, Name},
     task::{
         Content, Effect, Fault, Ground, Links, OnDuplicate, Print, Reuse, Sight, Still, Unless,
@@ -156,7 +157,7 @@ fn ask(operation: &'static str) -> Ask<'static> {
         strictest: Effects::Idempotent,
         parts: 0,
         on_duplicate: reuse(None, Ground::Content),
-        change: Change::Nothing,
+        change: StateChange::Nothing,
         reuse: Reuse::Allowed,
         under: None,
         review: None,
@@ -173,7 +174,7 @@ const fn reuse(ttl: Option<Duration>, ground: Ground) -> OnDuplicate {
 
 fn once(operation: &'static str) -> Ask<'static> {
     Ask {
-        change: Change::State,
+        change: StateChange::State,
         effects: Effects::Once,
         strictest: Effects::Once,
         on_duplicate: OnDuplicate::Suppress(Unless::InputsChanged),
@@ -232,22 +233,22 @@ fn failed() -> Ended {
     }
 }
 
-fn begin(ledger: &mut Ledger<'_>, ask: &Ask<'_>, world: &Around) -> Result<Begun, LedgerError> {
+fn begin(ledger: &mut Ledger<'_>, ask: &Ask<'_>, world: &Around) -> Result<Reply, LedgerError> {
     ledger.begin(ask, world, &|| Ok(()))
 }
 
-fn running(begun: Result<Begun, LedgerError>) -> Running {
+fn running(begun: Result<Reply, LedgerError>) -> Running {
     match begun.unwrap() {
-        Begun::Run(running) => running,
-        Begun::Answered(answered) => panic!("answered: {:?}", answered.how),
+        Reply::Run(running) => running,
+        Reply::Answered(answered) => panic!("answered: {:?}", answered.how),
     }
 }
 
 /// Why it is done, or why the old answer is given.
-fn said(begun: Result<Begun, LedgerError>) -> Result<Why, Again> {
+fn said(begun: Result<Reply, LedgerError>) -> Result<Why, Again> {
     match begun.unwrap() {
-        Begun::Run(running) => Ok(running.why),
-        Begun::Answered(answered) => Err(answered.how),
+        Reply::Run(running) => Ok(running.why),
+        Reply::Answered(answered) => Err(answered.how),
     }
 }
 

@@ -15,15 +15,13 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
+    canonical::sha256,
     record::{Link, Made, Row, RowOutcome, RowState, SeenInput},
     review::Usable,
     store::{StoreError, Tx},
     words::{Ask, Miss},
 };
-use crate::{
-    evidence::sha256,
-    task::{Ground, Links, OnDuplicate, Print, Reuse, Sight, Still, Unless, was_redacted},
-};
+use crate::task::{Ground, Links, OnDuplicate, Print, Reuse, Sight, Still, Unless, was_redacted};
 
 /// The version of the rules for results. An answer that was judged by other rules is not good any more. Raise it if
 /// `executor` judges or checks the same answer of a tool in another way than before, but not for a new [`Miss`].

@@ -7,14 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
-    record::{Effects, Head, Made, Row, RowOutcome, RowState, SeenInput, Seq, word},
+    canonical::{canonical, sha256},
+    record::{
+        AskedApproval, Body, Bound, Effects, Head, Made, Row, RowOutcome, RowState, SeenInput,
+        StateChange, Told, word,
+    },
     request::{Asked, Hashes},
-    store::{StoreError, Trouble},
+    store::{Seq, StoreError, Trouble},
 };
-use crate::{
-    evidence::{AskedApproval, Body, Bound, Change, Told, canonical, sha256},
-    task::{Effect, Failure, Fault, Granted, OnDuplicate, Reuse, Review, ReviewRule},
-};
+use crate::task::{Effect, Failure, Fault, Granted, OnDuplicate, Reuse, Review, ReviewRule};
 
 /// A request that is about to be performed.
 #[derive(Debug, Clone)]
@@ -37,7 +38,7 @@ pub(crate) struct Ask<'a> {
     /// The number of its steps that have records of their own, or 0.
     pub(crate) parts: usize,
     pub(crate) on_duplicate: OnDuplicate,
-    pub(crate) change: Change,
+    pub(crate) change: StateChange,
     pub(crate) reuse: Reuse,
     /// The grant under which the call is made.
     pub(crate) under: Option<Under<'a>>,
@@ -132,7 +133,7 @@ pub(crate) struct Target {
 }
 
 #[derive(Debug)]
-pub(crate) enum Begun {
+pub(crate) enum Reply {
     /// This run performs the request, and no other run does.
     Run(Running),
     Answered(Box<Answered>),
@@ -282,7 +283,7 @@ pub(crate) struct Ended {
     pub(crate) began: Timestamp,
     pub(crate) at: Timestamp,
     pub(crate) duration_ms: u64,
-    pub(crate) approval: Option<Note>,
+    pub(crate) approval: Option<ApprovalNote>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -359,6 +360,12 @@ impl LedgerError {
     }
 }
 
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        LedgerError::from(error).into()
+    }
+}
+
 impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Self {
         let fault = match &error {
@@ -389,7 +396,7 @@ impl From<LedgerError> for Failure {
 /// What an answer says about an approval, or about the grant that it opens. Its link says the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Note {
+pub(crate) enum ApprovalNote {
     Requests {
         id: String,
         asked: AskedApproval,
@@ -409,7 +416,7 @@ pub(crate) enum Note {
     },
 }
 
-impl Note {
+impl ApprovalNote {
     /// The body of the link of that answer.
     pub(super) fn told(&self, body: Body, row: &Row) -> Body {
         match self {

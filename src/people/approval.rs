@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{naming::CommandError, reading::Reading};
 use crate::{
-    approval::{Approval, Approved, Joined, Kept, VoteError, about, root_of, row_of, signers},
+    approval::{Approval, Approved, Joined, Kept, about, root_of, row_of, signers},
     catalog::{Catalog, CatalogError, approval_rule, approval_settings},
     evidence::Signer,
     host::{self, Host},
@@ -74,15 +74,15 @@ pub(crate) fn approved(
     let mut reading = project
         .reading(host)
         .map_err(|error| Failure::new(Fault::LedgerUnavailable, error.to_string()))?;
-    let (case, row) = reading.approval(text).map_err(|error| match error {
-        VoteError::Nothing(_) => {
-            let why = format!(
-                "{error}, and --root DIR names another root (this one is {})",
+    let (case, row) = reading.approval(text).map_err(|mut failure| {
+        if failure.fault == Fault::InvalidUsage {
+            let root = format!(
+                ", and --root DIR names another root (this one is {})",
                 project.root
             );
-            Failure::new(Fault::InvalidUsage, why)
+            failure.message.push_str(&root);
         }
-        error => error.into(),
+        failure
     })?;
     let (id, asked) = (&case.id, &case.asked);
     let mismatch = |why: String| Failure::new(Fault::ApprovalMismatch, why);
@@ -120,8 +120,8 @@ pub(crate) fn approved(
             };
             return Ok((approved, text.into_bytes()));
         }
-        Some(Kept::Without(lack)) => lack.why(),
-        None => "its row was changed or pruned",
+        Some(Kept::Without(lack)) => lack,
+        None => "its row was changed or pruned".to_owned(),
     };
     Err(mismatch(format!(
         "{id} cannot be performed from the ledger, because {lack}. Send the task again: its next run uses the approval"
@@ -150,11 +150,17 @@ impl Reading {
     }
 
     /// The request whose id begins with this text; of several with one id, the newest.
-    pub(crate) fn approval(&mut self, text: &str) -> Result<(Approval, Option<Row>), VoteError> {
+    pub(crate) fn approval(&mut self, text: &str) -> Result<(Approval, Option<Row>), Failure> {
         let beginning = text.strip_prefix("apr_").unwrap_or(text);
+        let nothing = || {
+            let why = format!(
+                "no request for an approval has an id that begins with `{text}`; `oneact approvals` lists them"
+            );
+            Failure::new(Fault::InvalidUsage, why)
+        };
         // An empty variable of a shell names no request, even if there is only one.
         if beginning.is_empty() {
-            return Err(VoteError::Nothing(text.to_owned()));
+            return Err(nothing());
         }
         let whole = format!("apr_{beginning}");
         let mut cases = self.cases(&whole)?;
@@ -164,11 +170,12 @@ impl Reading {
         let names: BTreeSet<&str> = cases.iter().map(|(case, _)| case.id.as_str()).collect();
         if names.len() > 1 {
             let names: Vec<&str> = names.into_iter().collect();
-            return Err(VoteError::Several(text.to_owned(), names.join(", ")));
+            let why = format!(
+                "`{text}` is the beginning of several ids: {}; give more characters",
+                names.join(", ")
+            );
+            return Err(Failure::new(Fault::InvalidUsage, why));
         }
-        cases
-            .into_iter()
-            .next()
-            .ok_or_else(|| VoteError::Nothing(text.to_owned()))
+        cases.into_iter().next().ok_or_else(nothing)
     }
 }

@@ -2,9 +2,8 @@
 
 use super::naming::{CommandError, Name, origin, sealed};
 use crate::{
-    evidence::{Body, chain, instant},
     ledger::{
-        By, Event, Head, Judgement, Ledger, Row, Seq, StoreError, Tx, Which, names::keyed,
+        Body, By, Event, Head, Ledger, Row, Seq, StoreError, Tx, Which, chain, names::keyed,
         settle::row_of,
     },
     task::{IMPROVISED, ReviewState},
@@ -119,14 +118,6 @@ impl Ledger<'_> {
             let row = origin(tx, row)?;
             let reason = review.state().name();
             let link = about(tx, Event::Reviewed, &row, person, Some(reason))?;
-            tx.insert_record(&Judgement {
-                seq: link.seq,
-                session_id: row.session_id.clone(),
-                row_id: row.id.clone(),
-                state: review.state(),
-                actor: person.actor.to_owned(),
-                at: instant(person.at),
-            })?;
             let reviewed = Reviewed {
                 revoked: row.revoked_by,
                 row,
@@ -197,5 +188,5 @@ pub(super) fn about(
         ..Body::default()
     };
     let stamp = person.stamp(operation_id, session_id);
-    Ok(chain::append(tx, event, stamp, &body)?)
+    Ok(chain::record(tx, event, stamp, &body)?)
 }

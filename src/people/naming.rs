@@ -161,7 +161,7 @@ pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, CommandError>
     }
     let operations = Which::operation(text).within(name.session);
     let mut rows = tx.rows(&operations, CANDIDATES)?;
-    rows.extend(tx.rows(&Which::id(text).within(name.session), CANDIDATES)?);
+    rows.extend(tx.rows(&Which::id_begins(text).within(name.session), CANDIDATES)?);
     let called = |row: &Row| {
         // The whole id of a row means that row, even if the id of an operation begins with it.
         let name = match row.operation_id.as_str() {

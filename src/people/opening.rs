@@ -4,7 +4,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{naming::CommandError, reading::Reading};
 use crate::{
-    evidence::{AnchorError, KeyError, Signers, Verdict, public_half, read_anchors, read_signers},
+    evidence::{
+        self, AnchorError, KeyError, Signers, Verdict, public_half, read_anchors, read_signers,
+        signing,
+    },
     host::Host,
     ledger::{Ledger, LedgerError, Wish},
     record::Project,
@@ -48,7 +51,7 @@ impl Project {
         let (place, rule) = self.found().map_err(OpenError::Place)?;
         let key = self.sign_key(&rule);
         let ledger = Ledger::open(&place, &self.state_dir, wish, host)?;
-        Ok((ledger.signed_by(key.clone()), key))
+        Ok((ledger.signed_by(key.clone().map(signing)), key))
     }
 }
 
@@ -68,6 +71,6 @@ pub(crate) fn verify<'h>(
         Some(keys) => Signers::Demanded(keys),
         None => Signers::Nobody,
     };
-    let verdict = ledger.verify(anchors.unwrap_or_default(), signers)?;
+    let verdict = evidence::verify::verify(&mut ledger, anchors.unwrap_or_default(), signers)?;
     Ok((ledger, verdict))
 }

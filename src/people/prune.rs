@@ -5,10 +5,12 @@ use std::{collections::HashSet, time::Duration};
 use jiff::Timestamp;
 
 use crate::{
-    evidence::{Body, Stamp, chain},
     ledger::{
-        Durability, Event, Ledger, Row, Seq, StoreError, Tx, Which, read, record::KNOTS, review,
-        sealing, write,
+        Body, Durability, Event, Ledger, Row, Seq, StoreError, Tx, Which,
+        chain::{self, Stamp},
+        read,
+        record::KNOTS,
+        review, sealing, write,
     },
     task::OperationId,
 };

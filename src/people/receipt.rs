@@ -4,16 +4,13 @@ use serde_json::Value;
 
 use super::{naming::CommandError, reading::Reading};
 use crate::{
-    evidence::{
-        anchor::Note,
-        receipt::{path, statement},
-    },
-    ledger::{Row, read, validity::sealed},
+    evidence::receipt::{path, statement},
+    ledger::{Anchor, Row, read, validity::sealed},
 };
 
 impl Reading {
     /// The receipt of an answer, for the first of these anchors that vouches for it.
-    pub(crate) fn receipt(&mut self, row: &Row, anchors: &[Note]) -> Result<Value, CommandError> {
+    pub(crate) fn receipt(&mut self, row: &Row, anchors: &[Anchor]) -> Result<Value, CommandError> {
         let (own, path) = read::<_, CommandError>(&mut *self.store, |tx| {
             let Some(own) = tx.link_of(row)? else {
                 return Err(CommandError::History(row.id.clone()));

@@ -10,9 +10,8 @@ use crate::{
     assets::print::{GoOn, print},
     catalog::{Catalog, Nature, ROLLBACK, nature},
     envelope::read_response,
-    evidence::same_json,
     host::{Host, Interrupt},
-    ledger::{Effects, Row},
+    ledger::{Effects, Row, same_json},
     record::{Project, worst},
     task::{
         BLOB, Blocks, CUT, Content, Failure, Fault, Links, Need, OperationId, Outcome, Sight,

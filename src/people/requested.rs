@@ -104,7 +104,7 @@ impl RequestedCall {
         let who = approvers(project, &self.entries)?;
         let unusable = |error: OpenError| Failure::new(Fault::LedgerUnavailable, error.to_string());
         let (mut ledger, _) = project.open(Wish::Decide, host).map_err(unusable)?;
-        Ok(ledger.vote(&self.case, answer, gesture, who, why)?)
+        ledger.vote(&self.case, answer, gesture, who, why)
     }
 }
 

@@ -8,13 +8,12 @@ use serde_json::{Value, json};
 use super::naming::{CANDIDATES, CommandError, only};
 use crate::{
     envelope::{Received, to_response},
-    evidence::instant,
     executor::{Fate, fate, is_journalled},
     host::Host,
     ledger::{
         Case, Claim, ClaimState, Effects, Event, Head, Ledger, Seq, StoreError, Tx, Which, answer,
         begin::lock_of,
-        home, read,
+        home, instant, read,
         settle::{How, UNDONE, Unsettled, row_of, unsettled},
     },
     record::Project,

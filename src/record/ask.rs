@@ -11,7 +11,7 @@ use crate::{
     catalog::{ROLLBACK, Step, ToolJob},
     envelope::Received,
     executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, redacted_plan},
-    ledger::{Ask, Asked, AskedStep, Change, Effects, Fence, Signatures, Target, Who, home},
+    ledger::{Ask, Asked, AskedStep, Effects, Fence, Signatures, StateChange, Target, Who, home},
     task::{
         self, Admission, CUT, Ground, OnDuplicate, PlanName, RefId, Repeatable, Reuse, Task,
         abridge, abridged, hexadecimal, numbered, recorded_id,
@@ -47,7 +47,7 @@ pub(super) fn of<'a>(
         strictest: Effects::Once,
         parts: 0,
         on_duplicate: OnDuplicate::Repeat,
-        change: Change::State,
+        change: StateChange::State,
         reuse,
         under: None,
         review: review::rule(work),
@@ -145,9 +145,9 @@ fn tools<'a>(
         parts: if job.is_several() { steps.len() } else { 0 },
         on_duplicate: duplicates(steps),
         change: if steps.iter().any(|step| step.entry.changes_state()) {
-            Change::State
+            StateChange::State
         } else {
-            Change::Nothing
+            StateChange::Nothing
         },
         timeout: steps.iter().map(|step| step.entry.timeout_max).sum(),
         ..base

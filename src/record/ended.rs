@@ -24,12 +24,12 @@ use crate::{
 /// The inputs, with what was seen of them before the run, and the stores of objects.
 #[derive(Default)]
 pub(super) struct Before {
-    inputs: Vec<(Uri, Seen)>,
+    inputs: Vec<(Uri, SeenBefore)>,
     objects: Option<Objects>,
 }
 
 /// The file-system facts of a file, or what a store says of an object.
-type Seen = (Option<Stat>, Option<Sight>);
+type SeenBefore = (Option<Stat>, Option<Sight>);
 
 /// The inputs are moved out of `work`, because nothing else needs them.
 pub(super) fn inputs_before(work: &mut Work, root: &Utf8Path) -> Before {
@@ -119,7 +119,7 @@ fn state(outcome: &Outcome, ask: &Ask<'_>) -> RowState {
 
 fn inputs(before: Before, root: &Utf8Path, go_on: GoOn<'_>) -> Vec<SeenInput> {
     let objects = before.objects.as_ref();
-    let seen = |(uri, then): (Uri, Seen)| {
+    let seen = |(uri, then): (Uri, SeenBefore)| {
         let stat = print::stat(&uri, root, Links::Followed);
         let object = objects.and_then(|objects| objects.print(&uri, Fresh::Yes, go_on));
         let now = (stat, object.as_ref().map(|print| print.sight.clone()));

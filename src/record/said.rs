@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{
     envelope::Received,
     executor::Work,
-    ledger::{Ask, AskedStep, Change, Effects},
+    ledger::{Ask, AskedStep, Effects, StateChange},
     task::{Outcome, Task, abridged, redact_value},
 };
 
@@ -26,7 +26,7 @@ pub(super) fn ask<'a>(received: &Received, base: Ask<'a>) -> (Ask<'a>, Value) {
     let mut ask = Ask {
         effects: Effects::None,
         strictest: Effects::None,
-        change: Change::Nothing,
+        change: StateChange::Nothing,
         ..base
     };
     ask.asked.steps.push(AskedStep {

@@ -211,7 +211,7 @@ pub struct ReuseReport {
 }
 
 /// A link of the ledger's chain. It makes every envelope an anchor.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerRef {
     pub seq: u64,
     pub entry_hash: String,

@@ -72,7 +72,7 @@ const EDGES: [(&str, &[&str]); 25] = [
         "executor",
         &["catalog", "mcp", "plan", "assets", "host", "task"],
     ),
-    ("ledger", &["evidence", "host", "task"]),
+    ("ledger", &["host", "task"]),
     ("evidence", &["ledger", "host", "task"]),
     ("plan", &["edit", "tree", "host", "task"]),
     ("tree", &["host", "task"]),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::{
-    evidence::{AskedApproval, Bound},
+    ledger::{AskedApproval, Bound},
     ledger::{Request, Vote},
     task::{Answer, Approver, Policy},
 };
@@ -34,7 +34,7 @@ fn intended() -> Intended {
 fn vote(actor: &str, answer: Answer) -> Vote {
     Vote {
         seq: 2,
-        request: 1,
+        row_id: "row".to_owned(),
         answer,
         actor: actor.to_owned(),
         signature: None,

@@ -6,31 +6,21 @@ use serde_json::{Value, json};
 use super::{
     super::{
         differs::Compared,
-        effective::Seen,
+        effective::Approvable,
         improvised,
         request::{Approval, Intended},
         stored::{KEPT, Kept, about},
     },
-    Approvals, Pass, Sent, Through,
+    terms::{Approvals, Asks, Pass, SentTask, Through},
 };
 use crate::{
-    evidence::AskedApproval,
     executor::Context,
-    ledger::{Ask, Bound, Ledger, Note, Row, Running},
+    ledger::{ApprovalNote, Ask, AskedApproval, Bound, Ledger, Row, Running},
     task::{
         Elicitation, Failure, Fault, IMPROVISED, Outcome, Phase, Policy, Preview, State, Waiting,
         WaitingApproval, abridge,
     },
 };
-
-/// A request for an approval, or what becomes of one, to be recorded with the answer.
-pub(crate) struct Asks {
-    pub(crate) note: Note,
-    /// The request as the row keeps it, if the answer asks.
-    pub(crate) request: Option<String>,
-    /// What is sent to the program that is told of requests.
-    pub(crate) told: Option<Value>,
-}
 
 impl Asks {
     /// If a step of an improvised action waits, the approval of the action is used again when the action goes on.
@@ -49,7 +39,7 @@ impl Asks {
             .case(ask, running, Some(&improvised::root(context)))
             .ok()??;
         Some(Box::new(Self {
-            note: Note::Keeps {
+            note: ApprovalNote::Keeps {
                 id: case.request.id,
             },
             request: None,
@@ -62,14 +52,14 @@ impl Approvals {
     /// Requests an approval: the answer, and what is recorded.
     pub(super) fn ask(
         &self,
-        (ask, intended, sent): (&Ask<'_>, &Intended, Sent<'_>),
-        (seen, unlike): (Seen, Option<String>),
+        (ask, intended, sent): (&Ask<'_>, &Intended, SentTask<'_>),
+        (seen, unlike): (Approvable, Option<String>),
         preview: Option<Preview>,
         context: &Context<'_>,
     ) -> Pass {
         let now = context.host.timestamp();
-        let note = Note::request(&ask.who, intended, now, context.host.random_bytes());
-        let Note::Requests { id, asked } = &note else {
+        let note = ApprovalNote::request(&ask.who, intended, now, context.host.random_bytes());
+        let ApprovalNote::Requests { id, asked } = &note else {
             return Pass::Go;
         };
         let policy = &intended.policy;
@@ -113,7 +103,7 @@ impl Approvals {
     /// The answer while people have not decided about a request that was made before.
     pub(super) fn waits(
         &self,
-        (ask, sent): (&Ask<'_>, Sent<'_>),
+        (ask, sent): (&Ask<'_>, SentTask<'_>),
         (case, unlike): (&Approval, Option<String>),
         policy: &Policy,
         context: &Context<'_>,
@@ -144,14 +134,12 @@ impl Approvals {
                 "a person approves it with `oneact approve {id}` in {root}; then call the tool `run_approved` with this \
                  `approval_id`, or this tool again with the same arguments"
             ),
-            (Kept::Without(lack), Through::Command) => format!(
-                "`oneact approve {id}` approves it, then send the same task again ({})",
-                lack.why()
-            ),
+            (Kept::Without(lack), Through::Command) => {
+                format!("`oneact approve {id}` approves it, then send the same task again ({lack})")
+            }
             (Kept::Without(lack), Through::Gateway) => format!(
                 "a person approves it with `oneact approve {id}` in {root}; then call this tool again with the same \
-                 arguments ({})",
-                lack.why()
+                 arguments ({lack})"
             ),
         };
         let unlike = unlike.map_or_else(String::new, |unlike| format!(". {unlike}"));

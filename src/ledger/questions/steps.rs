@@ -1,12 +1,14 @@
 //! Tasks of several steps: which unfinished task a run continues, and what earlier runs mean for its steps.
 
-use std::{cmp::Reverse, collections::BTreeSet, ops::ControlFlow};
+use std::{cmp::Reverse, collections::BTreeSet};
 
-use super::{Questions, Step, Turn};
+use super::state::{Question, Questions, Turn};
 use crate::{
     ledger::{
-        Again, Claim, ClaimState, Effects, LedgerError, Row, RowOutcome, Seq, Which, names,
-        words::step_key,
+        names,
+        record::{Claim, ClaimState, Effects, Row, RowOutcome, Which},
+        store::Seq,
+        words::{Again, LedgerError, step_key},
     },
     task::{IMPROVISED, OnDuplicate},
 };
@@ -15,18 +17,18 @@ impl Questions<'_, '_, '_> {
     /// Question 1. A success that an earlier run of the task left is its answer, also where the catalog says that the
     /// request is repeated. A call that may be made twice is made again if an input or its asset has changed. A failure is
     /// no answer: the task goes on from there.
-    pub(super) fn same_step(&mut self, row: Row) -> Result<Option<Step>, LedgerError> {
+    pub(super) fn same_step(&mut self, row: Row) -> Question<()> {
         let may_repeat = self.ask.effects != Effects::Once;
         let suppressed = matches!(self.ask.on_duplicate, OnDuplicate::Suppress(_));
         if row.outcome == RowOutcome::Error
             || row.request_hash != self.hashes.request_hash
             || (may_repeat && suppressed)
         {
-            return Ok(None);
+            return Ok(());
         }
         match self.verdict(&row) {
-            None if may_repeat => Ok(Some(self.judge(row)?)),
-            Some(Err(_)) => Ok(None),
+            None if may_repeat => self.judge(row),
+            Some(Err(_)) => Ok(()),
             None | Some(Ok(())) => self.again(Again::Replayed, row),
         }
     }
@@ -34,12 +36,10 @@ impl Questions<'_, '_, '_> {
     /// What another task with the same content means for this once-only step. Returns the answer of the other task, or the
     /// open claim of a call that it may have made. It is an error if the other task has performed the step with other
     /// parameters. Only calls after the last success of the content count. Tasks that are repeated share nothing.
-    pub(super) fn made_by_others(
-        &mut self,
-    ) -> Result<ControlFlow<Step, Option<Claim>>, LedgerError> {
+    pub(super) fn made_by_others(&mut self) -> Question<Option<Claim>> {
         let who = &self.ask.who;
         let Some(part) = who.part.filter(|_| self.ask.effects == Effects::Once) else {
-            return Ok(ControlFlow::Continue(None));
+            return Ok(None);
         };
         let repeats = self.ask.on_duplicate == OnDuplicate::Repeat;
         let whole = &part.run.whole;
@@ -64,7 +64,7 @@ impl Questions<'_, '_, '_> {
             }
             if claim.request_hash != self.hashes.request_hash {
                 let operation = claim.operation_id.clone();
-                return Err(LedgerError::OtherStep { operation });
+                return Err(LedgerError::OtherStep { operation }.into());
             }
             // If duplicates are not repeated, the questions have judged an answer to the same parameters.
             if !repeats {
@@ -74,17 +74,13 @@ impl Questions<'_, '_, '_> {
                 continue;
             };
             match self.verdict(&row) {
-                None => return Ok(ControlFlow::Break(self.judge(row)?)),
-                Some(Ok(())) => {
-                    if let Some(step) = self.again(Again::Suppressed, row)? {
-                        return Ok(ControlFlow::Break(step));
-                    }
-                }
+                None => return self.judge(row),
+                Some(Ok(())) => self.again(Again::Suppressed, row)?,
                 Some(Err(_)) => {}
             }
         }
         let open = claims.into_iter().find(Claim::may_have_happened);
-        Ok(ControlFlow::Continue(open))
+        Ok(open)
     }
 
     /// Of an improvised action: the open claim of a once-only step in an earlier run of the action. Nobody is asked to

@@ -1,18 +1,17 @@
 //! Requests for approvals, and what people decided about them.
 
-use super::{Event, Link, Seq, Word};
-use crate::{
-    evidence::{AskedApproval, Body},
-    ledger::store::{
-        StoreError, Tx,
-        columns::{Column, Kind, Record, SEQ, column},
-        sql::{Engine, Field, Value, Writer, text},
-    },
-    task::Answer,
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::store::{Record, Result, Seq, Tx, Value},
+    body::{AskedApproval, Body},
+    link::{Event, Link, Testified},
+    spelling::word,
 };
+use crate::task::Answer;
 
 /// A request for an approval.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(
     clippy::struct_field_names,
     reason = "the name that it has everywhere else"
@@ -41,32 +40,13 @@ pub(crate) struct Request {
 }
 
 impl Record for Request {
-    const COLUMNS: &'static [Column<Self>] = &[
-        column(SEQ, Kind::Count, |r| &mut r.seq),
-        column("id", Kind::Text, |r| &mut r.id),
-        column("session_id", Kind::Text, |r| &mut r.session_id),
-        column("operation_id", Kind::Text, |r| &mut r.operation_id),
-        column("request_hash", Kind::Text, |r| &mut r.request_hash),
-        column("task_id", Kind::Text, |r| &mut r.task_id),
-        column("root", Kind::Text, |r| &mut r.root),
-        column("row_id", Kind::Text, |r| &mut r.row_id),
-        column("asked_by", Kind::Text, |r| &mut r.asked_by),
-        column("asked_at", Kind::Text, |r| &mut r.asked_at),
-        column("asked", Kind::Text, |r| &mut r.asked),
-        column("used", Kind::Count, |r| &mut r.used),
-        column("ended", Kind::Count, |r| &mut r.ended),
-    ];
-
-    fn table(engine: Engine) -> &'static str {
-        engine.choose(["approvals", "public.oneact_approvals"])
-    }
+    const TABLE: [&'static str; 2] = ["approvals", "public.oneact_approvals"];
 }
 
-impl Request {
-    /// The request that a link makes.
-    pub(crate) fn made_by(link: &Link, body: &Body) -> Self {
+impl Testified for Request {
+    fn made_by(link: &Link, body: &Body) -> Option<Self> {
         let row = body.row.as_ref();
-        Self {
+        link.is(Event::ApprovalRequested).then(|| Self {
             seq: link.seq,
             id: body.approval.clone().unwrap_or_default(),
             session_id: link.session_id.clone(),
@@ -80,9 +60,19 @@ impl Request {
             asked: body.asked.clone().unwrap_or_default(),
             used: None,
             ended: None,
-        }
+        })
     }
 
+    fn when_made(self) -> Self {
+        Self {
+            used: None,
+            ended: None,
+            ..self
+        }
+    }
+}
+
+impl Request {
     /// What it is about: the session, the hash of the request, the task, and the root.
     pub(crate) fn task(&self) -> [Option<&str>; 4] {
         [
@@ -92,24 +82,35 @@ impl Request {
             self.root.as_deref(),
         ]
     }
+}
 
-    /// The same request, whatever became of it.
-    pub(crate) fn as_made(&self) -> Self {
-        Self {
-            used: None,
-            ended: None,
-            ..self.clone()
+/// What a link makes of a request that it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RequestEnd {
+    Used,
+    /// A step of the improvised action waits: the approval is used again when the action goes on.
+    Unused,
+    Ended,
+}
+
+impl Link {
+    pub(crate) fn end_of_request(&self) -> Option<RequestEnd> {
+        match word(&self.event) {
+            Some(Event::ApprovalRequested | Event::Approved | Event::Denied) => None,
+            Some(Event::Dispatched) => Some(RequestEnd::Used),
+            Some(Event::Pending) => Some(RequestEnd::Unused),
+            _ => Some(RequestEnd::Ended),
         }
     }
 }
 
 /// The decision of one person.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Vote {
     /// The link that recorded it.
     pub(crate) seq: Seq,
-    /// The link of the request.
-    pub(crate) request: Seq,
+    /// The row of the answer that asked.
+    pub(crate) row_id: String,
     pub(crate) answer: Answer,
     /// The user whose process recorded it: `uid:1000`.
     pub(crate) actor: String,
@@ -121,107 +122,69 @@ pub(crate) struct Vote {
 }
 
 impl Record for Vote {
-    const COLUMNS: &'static [Column<Self>] = &[
-        column(SEQ, Kind::Count, |r| &mut r.seq),
-        column("request", Kind::Count, |r| &mut r.request),
-        column("answer", Kind::Text, |r| &mut r.answer),
-        column("actor", Kind::Text, |r| &mut r.actor),
-        column("signature", Kind::Text, |r| &mut r.signature),
-        column("host", Kind::Text, |r| &mut r.host),
-        column("at", Kind::Text, |r| &mut r.at),
-        column("note", Kind::Text, |r| &mut r.note),
-    ];
-
-    fn table(engine: Engine) -> &'static str {
-        engine.choose(["votes", "public.oneact_votes"])
-    }
+    const TABLE: [&'static str; 2] = ["votes", "public.oneact_votes"];
 }
 
-impl Vote {
-    /// The decision about the request of the link `request` that a link records.
-    pub(crate) fn made_by(link: &Link, body: &Body, request: Seq) -> Self {
-        Self {
+impl Testified for Vote {
+    fn made_by(link: &Link, body: &Body) -> Option<Self> {
+        let answer = match word(&link.event)? {
+            Event::Approved => Answer::Approved,
+            Event::Denied => Answer::Denied,
+            _ => return None,
+        };
+        Some(Self {
             seq: link.seq,
-            request,
-            answer: if link.is(Event::Approved) {
-                Answer::Approved
-            } else {
-                Answer::Denied
-            },
+            row_id: body.about.clone().unwrap_or_default(),
+            answer,
             actor: link.actor.clone(),
             signature: body.signature.clone(),
             host: body.host.clone(),
             at: link.at.clone(),
             note: body.note.clone(),
-        }
-    }
-}
-
-impl Word for Answer {}
-
-/// It is stored as JSON.
-impl Field for AskedApproval {
-    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
-        let json = text(value)?.unwrap_or_default();
-        *self = serde_json::from_str(&json).map_err(|error| error.to_string())?;
-        Ok(())
-    }
-
-    fn take(&mut self) -> Value {
-        Value::Text(serde_json::to_string(self).unwrap_or_default())
+        })
     }
 }
 
 impl Tx<'_> {
     /// Adds a request. It takes the place of an open one of the same task in the same root.
-    pub(crate) fn put_request(&mut self, request: &Request) -> Result<(), StoreError> {
-        let table = Request::table(self.engine);
+    pub(crate) fn put_request(&mut self, request: &Request) -> Result<()> {
+        let table = self.table::<Request>();
         let text = format!("UPDATE {table} SET ended = ?5 WHERE {TASK} AND ended IS NULL");
         let mut values: Vec<Value> = request.task().map(Value::from).into();
         values.push(request.seq.into());
         self.db.add(&text, &values)?;
-        self.insert_record(request)
+        self.put(request)
     }
 
-    /// Writes what became of a request.
-    pub(crate) fn settle_request(&mut self, request: &Request) -> Result<(), StoreError> {
-        let table = Request::table(self.engine);
-        let text = format!("UPDATE {table} SET used = ?2, ended = ?3 WHERE seq = ?1");
-        let values = [
-            request.seq.into(),
-            request.used.into(),
-            request.ended.into(),
-        ];
-        self.db.add(&text, &values)
+    /// Writes what becomes of the newest request that a link names.
+    pub(crate) fn settle_request(&mut self, link: &Link, body: &Body) -> Result<()> {
+        let Some(id) = &body.approval else {
+            return Ok(());
+        };
+        let (change, by) = match link.end_of_request() {
+            None => return Ok(()),
+            Some(RequestEnd::Used) => ("used = ?3", Some(link.seq)),
+            Some(RequestEnd::Unused) => ("used = ?3", None),
+            Some(RequestEnd::Ended) => ("ended = COALESCE(ended, ?3)", Some(link.seq)),
+        };
+        let table = self.table::<Request>();
+        let text = format!(
+            "UPDATE {table} SET {change} \
+             WHERE seq = (SELECT max(seq) FROM {table} WHERE session_id = ?1 AND id = ?2)"
+        );
+        let session_id = link.session_id.as_str();
+        self.db
+            .add(&text, &[session_id.into(), id.as_str().into(), by.into()])
     }
 
     /// The newest request for a task in a root ([`Request::task`]).
-    pub(crate) fn newest_request(
-        &mut self,
-        task: [Option<&str>; 4],
-    ) -> Result<Option<Request>, StoreError> {
+    pub(crate) fn newest_request(&mut self, task: [Option<&str>; 4]) -> Result<Option<Request>> {
         let condition = format!("WHERE {TASK} ORDER BY seq DESC LIMIT 1");
         self.one(&condition, &task.map(Value::from))
     }
 
-    /// The newest request with that id in a session.
-    pub(crate) fn request_named(
-        &mut self,
-        session_id: &str,
-        id: &str,
-    ) -> Result<Option<Request>, StoreError> {
-        self.one(
-            "WHERE session_id = ?1 AND id = ?2 ORDER BY seq DESC LIMIT 1",
-            &[session_id.into(), id.into()],
-        )
-    }
-
     /// The newest `most` requests of a user that were not ended, the newest first.
-    pub(crate) fn open_requests_of(
-        &mut self,
-        actor: &str,
-        most: usize,
-    ) -> Result<Vec<Request>, StoreError> {
+    pub(crate) fn open_requests_of(&mut self, actor: &str, most: usize) -> Result<Vec<Request>> {
         self.all(
             "WHERE asked_by = ?1 AND ended IS NULL ORDER BY seq DESC LIMIT ?2",
             &[actor.into(), Value::limit(most)],
@@ -229,17 +192,17 @@ impl Tx<'_> {
     }
 
     /// All requests whose ids begin with `text`, the newest first.
-    pub(crate) fn requests(&mut self, text: &str) -> Result<Vec<Request>, StoreError> {
-        let last = self.engine.choose(["char(1114111)", "chr(1114111)"]);
+    pub(crate) fn requests(&mut self, text: &str) -> Result<Vec<Request>> {
         self.all(
-            &format!("WHERE id >= ?1 AND id < ?1 || {last} ORDER BY seq DESC"),
-            &[text.into()],
+            "WHERE id >= ?1 AND id < ?2 ORDER BY seq DESC",
+            &Value::beginning(text),
         )
     }
 
     /// The decisions about a request, in their order.
-    pub(crate) fn votes(&mut self, request: Seq) -> Result<Vec<Vote>, StoreError> {
-        self.all("WHERE request = ?1 ORDER BY seq", &[request.into()])
+    pub(crate) fn votes(&mut self, request: &Request) -> Result<Vec<Vote>> {
+        let row_id = request.row_id.as_str().into();
+        self.all("WHERE row_id = ?1 ORDER BY seq", &[row_id])
     }
 }
 

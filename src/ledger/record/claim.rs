@@ -4,20 +4,21 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    super::store::{
-        StoreError, Tx,
-        columns::{Column, Kind, Record, SEQ, column},
-        sql::Engine,
-    },
-    Effects, Seq, Word, name,
+    super::store::{Engine, Record, Result, Seq, Tx, Value},
+    body::Body,
+    link::{Event, Link, Testified},
+    spelling::{name, word},
 };
 
 /// A run of a request.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Claim {
     /// The link `reserved` or `taken_over` that made it.
     pub(crate) seq: Seq,
-    pub(crate) key: ClaimKey,
+    pub(crate) session_id: String,
+    /// What it claims: the hash of the request; if duplicates are repeated, the delivery or the operation. One claim of it is
+    /// open in a session at a time.
+    pub(crate) claimed: String,
     pub(crate) request_hash: String,
     pub(crate) operation_id: String,
     /// The hash that names its delivery, without the attempt; none if the caller names none.
@@ -49,11 +50,17 @@ pub(crate) struct Claim {
     pub(crate) ended: Option<Seq>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct ClaimKey {
-    pub(crate) session_id: String,
-    /// The hash of the request; if duplicates are repeated, the delivery or the operation.
-    pub(crate) claimed: String,
+/// What it would mean to perform a request twice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Effects {
+    /// It changes nothing.
+    None,
+    /// Twice is the same as once.
+    Idempotent,
+    /// It must not happen twice.
+    #[default]
+    Once,
 }
 
 /// How far a run has come.
@@ -77,9 +84,40 @@ pub(crate) enum ClaimState {
     NotMade,
 }
 
-impl Word for ClaimState {}
-
 impl Claim {
+    /// Whether it is open, and of that operation in that session. A database that crashed may have lost a claim, and may have
+    /// given its number to another one.
+    pub(crate) fn is_open_of(&self, session_id: &str, operation_id: &str) -> bool {
+        self.is_open() && self.session_id == session_id && self.operation_id == operation_id
+    }
+
+    /// The claim after a link that settles or advances it.
+    pub(crate) fn after(self, link: &Link, body: &Body) -> Self {
+        let event = word(&link.event);
+        let state = match event {
+            Some(Event::Dispatched) => ClaimState::Dispatched,
+            // The outcome is unknown, or the result is not good: a person decides before it is performed again.
+            Some(Event::Unknown) => ClaimState::Unknown,
+            Some(Event::TakenOver) => ClaimState::TakenOver,
+            Some(Event::Resolved) if body.row.is_none() => ClaimState::NotMade,
+            Some(Event::Succeeded | Event::Resolved) => ClaimState::Succeeded,
+            _ => ClaimState::Ended,
+        };
+        let (sent, under) = match state {
+            ClaimState::Dispatched => (Some(link.seq), body.under.clone()),
+            _ => (self.sent, self.under),
+        };
+        let is_open = matches!(state, ClaimState::Dispatched | ClaimState::Unknown);
+        Self {
+            state,
+            sent,
+            under,
+            changed: body.changes.as_ref().map(|_| link.seq).or(self.changed),
+            ended: (!is_open).then_some(link.seq),
+            ..self
+        }
+    }
+
     /// Whether it is of a once-only call that was sent, and nobody knows how it ended.
     pub(crate) fn may_have_happened(&self) -> bool {
         self.is_open() && self.state != ClaimState::Reserved && self.effects == Effects::Once
@@ -91,37 +129,52 @@ impl Claim {
 
     /// Whether the whole task is performed once, whoever sends it.
     pub(crate) fn is_shared(&self) -> bool {
-        self.key.claimed == self.request_hash
+        self.claimed == self.request_hash
     }
 }
 
 impl Record for Claim {
-    const COLUMNS: &'static [Column<Self>] = &[
-        column(SEQ, Kind::Count, |r| &mut r.seq),
-        column("session_id", Kind::Text, |r| &mut r.key.session_id),
-        column("claimed", Kind::Text, |r| &mut r.key.claimed),
-        column("request_hash", Kind::Text, |r| &mut r.request_hash),
-        column("operation_id", Kind::Text, |r| &mut r.operation_id),
-        column("delivery", Kind::Text, |r| &mut r.delivery),
-        column("attempt", Kind::Count, |r| &mut r.attempt),
-        column("task_id", Kind::Text, |r| &mut r.task_id),
-        column("began", Kind::Count, |r| &mut r.began),
-        column("effects", Kind::Text, |r| &mut r.effects),
-        column("action", Kind::Text, |r| &mut r.action),
-        column("home", Kind::Text, |r| &mut r.home),
-        column("entry_digest", Kind::Text, |r| &mut r.entry_digest),
-        column("fence", Kind::Text, |r| &mut r.fence),
-        column("reason", Kind::Text, |r| &mut r.reason),
-        column("claimed_at", Kind::Text, |r| &mut r.claimed_at),
-        column("state", Kind::Text, |r| &mut r.state),
-        column("under", Kind::Text, |r| &mut r.under),
-        column("sent", Kind::Count, |r| &mut r.sent),
-        column("changed", Kind::Count, |r| &mut r.changed),
-        column("ended", Kind::Count, |r| &mut r.ended),
-    ];
+    const TABLE: [&'static str; 2] = ["claims", "public.oneact_claims"];
+}
 
-    fn table(engine: Engine) -> &'static str {
-        engine.choose(["claims", "public.oneact_claims"])
+impl Testified for Claim {
+    /// The open claim of a link `reserved` or `taken_over`.
+    fn made_by(link: &Link, body: &Body) -> Option<Self> {
+        if !link.is(Event::Reserved) && !link.is(Event::TakenOver) {
+            return None;
+        }
+        let request_hash = body.request_hash.clone().unwrap_or_default();
+        Some(Self {
+            seq: link.seq,
+            session_id: link.session_id.clone(),
+            claimed: body.claimed.clone().unwrap_or_else(|| request_hash.clone()),
+            request_hash,
+            operation_id: link.operation_id.clone(),
+            delivery: body.delivery.clone(),
+            attempt: body.attempt.unwrap_or(1),
+            task_id: body.task.clone(),
+            began: body.continues.unwrap_or(link.seq),
+            // An unreadable word counts as `Once`, the strictest.
+            effects: body.effects.as_deref().and_then(word).unwrap_or_default(),
+            action: body.action.clone(),
+            home: body.home.clone(),
+            entry_digest: body.entry_digest.clone(),
+            fence: body.fence.clone(),
+            reason: body.reason.clone(),
+            claimed_at: link.at.clone(),
+            ..Self::default()
+        })
+    }
+
+    fn when_made(self) -> Self {
+        Self {
+            state: ClaimState::default(),
+            under: None,
+            sent: None,
+            changed: None,
+            ended: None,
+            ..self
+        }
     }
 }
 
@@ -130,43 +183,43 @@ impl Record for Claim {
 const FENCE: &str = "SELECT pg_catalog.pg_advisory_xact_lock(12131, pg_catalog.hashtext(?1))::text";
 
 impl Tx<'_> {
-    /// Adds a claim. It is refused while another claim of its key is open.
-    pub(crate) fn put_claim(&mut self, claim: &Claim) -> Result<(), StoreError> {
-        self.insert_record(claim)
-    }
-
-    /// Writes how far a run has come.
-    pub(crate) fn advance(&mut self, claim: &Claim) -> Result<(), StoreError> {
-        let table = Claim::table(self.engine);
+    /// Writes how far a run has come, if a link settles or advances its claim.
+    pub(crate) fn advance(&mut self, link: &Link, body: &Body) -> Result<()> {
+        let Some(seq) = body.claim else {
+            return Ok(());
+        };
+        let said = Claim::default().after(link, body);
         let text = format!(
-            "UPDATE {table} SET state = ?2, under = ?3, sent = ?4, changed = ?5, ended = ?6 WHERE seq = ?1"
+            "UPDATE {} SET state = ?2, under = COALESCE(?3, under), sent = COALESCE(?4, sent), \
+             changed = COALESCE(?5, changed), ended = ?6 WHERE seq = ?1",
+            self.table::<Claim>()
         );
         let values = [
-            claim.seq.into(),
-            name(&claim.state).as_str().into(),
-            claim.under.as_deref().into(),
-            claim.sent.into(),
-            claim.changed.into(),
-            claim.ended.into(),
+            seq.into(),
+            name(&said.state).as_str().into(),
+            said.under.as_deref().into(),
+            said.sent.into(),
+            said.changed.into(),
+            said.ended.into(),
         ];
         self.db.add(&text, &values)
     }
 
-    pub(crate) fn claim(&mut self, seq: Seq) -> Result<Option<Claim>, StoreError> {
-        self.one("WHERE seq = ?1", &[seq.into()])
+    pub(crate) fn claim(&mut self, seq: Seq) -> Result<Option<Claim>> {
+        self.of(seq)
     }
 
-    /// The open claim of that key.
-    pub(crate) fn open_claim(&mut self, key: &ClaimKey) -> Result<Option<Claim>, StoreError> {
+    /// The open claim of what is claimed.
+    pub(crate) fn open_claim(&mut self, session_id: &str, claimed: &str) -> Result<Option<Claim>> {
         self.one(
             "WHERE session_id = ?1 AND claimed = ?2 AND ended IS NULL",
-            &[key.session_id.as_str().into(), key.claimed.as_str().into()],
+            &[session_id.into(), claimed.into()],
         )
     }
 
     /// The open claims of an action in all sessions, in ascending order. Until this transaction ends, no other one can ask
     /// this about the action: in SQLite because it writes alone.
-    pub(crate) fn open_claims_of_action(&mut self, fence: &str) -> Result<Vec<Claim>, StoreError> {
+    pub(crate) fn open_claims_of_action(&mut self, fence: &str) -> Result<Vec<Claim>> {
         if self.engine == Engine::Postgres {
             self.db.run(FENCE, &[fence.into()])?;
         }
@@ -177,10 +230,7 @@ impl Tx<'_> {
     }
 
     /// The open claims of a session, or of all sessions, in ascending order.
-    pub(crate) fn open_claims(
-        &mut self,
-        session_id: Option<&str>,
-    ) -> Result<Vec<Claim>, StoreError> {
+    pub(crate) fn open_claims(&mut self, session_id: Option<&str>) -> Result<Vec<Claim>> {
         self.all(
             "WHERE ended IS NULL AND session_id = COALESCE(?1, session_id) ORDER BY seq",
             &[session_id.into()],
@@ -192,7 +242,7 @@ impl Tx<'_> {
         &mut self,
         session_id: &str,
         delivery: &str,
-    ) -> Result<Vec<Claim>, StoreError> {
+    ) -> Result<Vec<Claim>> {
         self.all(
             "WHERE session_id = ?1 AND delivery = ?2 ORDER BY seq DESC",
             &[session_id.into(), delivery.into()],
@@ -204,7 +254,7 @@ impl Tx<'_> {
         &mut self,
         session_id: &str,
         request_hash: &str,
-    ) -> Result<Vec<Claim>, StoreError> {
+    ) -> Result<Vec<Claim>> {
         self.all(
             "WHERE session_id = ?1 AND request_hash = ?2 ORDER BY seq",
             &[session_id.into(), request_hash.into()],
@@ -214,32 +264,28 @@ impl Tx<'_> {
     /// The newest success of a request under that key.
     pub(crate) fn success_of(
         &mut self,
-        key: &ClaimKey,
+        session_id: &str,
         request_hash: &str,
-    ) -> Result<Option<Claim>, StoreError> {
+        claimed: &str,
+    ) -> Result<Option<Claim>> {
         self.one(
             "WHERE session_id = ?1 AND request_hash = ?2 AND claimed = ?3 AND state = 'succeeded' \
              ORDER BY seq DESC LIMIT 1",
-            &[
-                key.session_id.as_str().into(),
-                request_hash.into(),
-                key.claimed.as_str().into(),
-            ],
+            &[session_id.into(), request_hash.into(), claimed.into()],
         )
     }
 
     /// The claims of the operations whose ids begin with `text`, in ascending order.
-    pub(crate) fn claims_named(&mut self, text: &str) -> Result<Vec<Claim>, StoreError> {
-        let last = self.engine.choose(["char(1114111)", "chr(1114111)"]);
+    pub(crate) fn claims_named(&mut self, text: &str) -> Result<Vec<Claim>> {
         self.all(
-            &format!("WHERE operation_id >= ?1 AND operation_id < ?1 || {last} ORDER BY seq"),
-            &[text.into()],
+            "WHERE operation_id >= ?1 AND operation_id < ?2 ORDER BY seq",
+            &Value::beginning(text),
         )
     }
 
     /// The operations of the calls that were sent under a grant, in their order. A call that was sent twice is there
     /// twice.
-    pub(crate) fn calls_under(&mut self, operation_id: &str) -> Result<Vec<String>, StoreError> {
+    pub(crate) fn calls_under(&mut self, operation_id: &str) -> Result<Vec<String>> {
         let calls: Vec<Claim> =
             self.all("WHERE under = ?1 ORDER BY sent", &[operation_id.into()])?;
         Ok(calls.into_iter().map(|call| call.operation_id).collect())
@@ -247,27 +293,13 @@ impl Tx<'_> {
 
     /// Whether an operation of the session has begun or ended after the link `seq` that may change what later reads
     /// return. The operation `but` and its steps are left out.
-    pub(crate) fn changed_since(
-        &mut self,
-        seq: Seq,
-        session_id: &str,
-        but: &str,
-    ) -> Result<bool, StoreError> {
-        let steps = self.engine.choose([
-            "instr(operation_id, ?3 || '.') = 1",
-            "strpos(operation_id, ?3 || '.') = 1",
-        ]);
+    pub(crate) fn changed_since(&mut self, seq: Seq, session_id: &str, but: &str) -> Result<bool> {
+        let [first, last] = Value::beginning(&format!("{but}."));
         let changed: Option<Claim> = self.one(
-            &format!(
-                "WHERE session_id = ?1 AND changed > ?2 AND operation_id <> ?3 AND NOT ({steps}) LIMIT 1"
-            ),
-            &[session_id.into(), seq.into(), but.into()],
+            "WHERE session_id = ?1 AND changed > ?2 AND operation_id <> ?3 \
+             AND NOT (operation_id >= ?4 AND operation_id < ?5) LIMIT 1",
+            &[session_id.into(), seq.into(), but.into(), first, last],
         )?;
         Ok(changed.is_some())
-    }
-
-    /// Up to `most` claims, from that of the link `from` on, in ascending order.
-    pub(crate) fn claims(&mut self, from: Seq, most: usize) -> Result<Vec<Claim>, StoreError> {
-        self.page(from, most)
     }
 }

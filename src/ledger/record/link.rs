@@ -3,60 +3,42 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    super::store::{
-        StoreError, Tx,
-        columns::{Column, Kind, Record, Rule, SEQ, column, is_json, must},
-        sql::{Engine, Value},
+    super::{
+        canonical::{canonical, sha256},
+        store::{End, Ends, Engine, Record, Result, RuleResult, Seq, Tx, Value, is_json, must},
     },
-    Head, Row, Seq,
-    ends::{End, Ends},
-    word,
+    Head,
+    body::{Body, MOST_BODY},
+    spelling::word,
 };
 
-/// One link of a chain: what happened, in hashes and names, never in payloads. Its hash is over the JSON of its
-/// fields, so they are in the order of RFC 8785.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+/// One link of a chain: what happened, in hashes and names, never in payloads.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Link {
-    /// Who caused it: `uid:1000`.
-    pub(crate) actor: String,
-    /// RFC 3339, UTC, milliseconds.
-    pub(crate) at: String,
-    /// Canonical JSON (RFC 8785), at most 4,096 bytes.
-    pub(crate) body: String,
-    /// SHA-256 over all other fields, in lower-case hexadecimal.
-    #[serde(skip)]
-    pub(crate) entry_hash: String,
-    pub(crate) event: String,
-    /// Its place in the chain of its session: gapless, from 0.
-    pub(crate) number: u64,
-    pub(crate) operation_id: String,
-    /// The hash of the link before it in its session, or of the newest knot if that is newer; 64 zeros without both.
-    pub(crate) prev_hash: String,
     /// It grows with each link of a session. In PostgreSQL, numbers can be missing.
     pub(crate) seq: Seq,
+    pub(crate) operation_id: String,
     /// Empty for a knot, which ties the chains of all sessions together.
     pub(crate) session_id: String,
+    /// Its place in the chain of its session: gapless, from 0.
+    pub(crate) number: u64,
+    pub(crate) event: String,
+    /// RFC 3339, UTC, milliseconds.
+    pub(crate) at: String,
+    /// Who caused it: `uid:1000`.
+    pub(crate) actor: String,
+    /// Canonical JSON (RFC 8785), at most 4,096 bytes.
+    pub(crate) body: String,
+    /// The hash of the link before it in its session, or of the newest knot if that is newer; 64 zeros without both.
+    pub(crate) prev_hash: String,
+    /// SHA-256 over the canonical JSON of all other fields, in lower-case hexadecimal.
+    pub(crate) entry_hash: String,
 }
 
 impl Record for Link {
-    const COLUMNS: &'static [Column<Self>] = &[
-        column(SEQ, Kind::Count, |r| &mut r.seq),
-        column("operation_id", Kind::Text, |r| &mut r.operation_id),
-        column("session_id", Kind::Text, |r| &mut r.session_id),
-        column("number", Kind::Count, |r| &mut r.number),
-        column("event", Kind::Text, |r| &mut r.event),
-        column("at", Kind::Text, |r| &mut r.at),
-        column("actor", Kind::Text, |r| &mut r.actor),
-        column("body", Kind::Text, |r| &mut r.body),
-        column("prev_hash", Kind::Text, |r| &mut r.prev_hash),
-        column("entry_hash", Kind::Text, |r| &mut r.entry_hash),
-    ];
+    const TABLE: [&'static str; 2] = ["ledger_events", "public.ledger_events"];
 
-    fn table(engine: Engine) -> &'static str {
-        engine.choose(["ledger_events", "public.ledger_events"])
-    }
-
-    fn rule(&self) -> Rule {
+    fn rule(&self) -> RuleResult {
         let known: Option<Event> = word(&self.event);
         must(known.is_some(), "the event of a link is unknown")?;
         must(
@@ -74,18 +56,8 @@ impl Record for Link {
 /// The session of knots.
 pub(crate) const KNOTS: &str = "";
 
-/// The largest body, in bytes.
-pub(crate) const MOST_BODY: usize = 4096;
-
 impl Record for Head {
-    const COLUMNS: &'static [Column<Self>] = &[
-        column(SEQ, Kind::Count, |r| &mut r.seq),
-        column("entry_hash", Kind::Text, |r| &mut r.entry_hash),
-    ];
-
-    fn table(engine: Engine) -> &'static str {
-        Link::table(engine)
-    }
+    const TABLE: [&'static str; 2] = Link::TABLE;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,20 +99,92 @@ pub(crate) enum Event {
 }
 
 impl Link {
+    /// Computes `entry_hash`: SHA-256 over the canonical JSON of all other fields.
+    pub(crate) fn hash(&self) -> String {
+        let mut facts = serde_json::to_value(self).unwrap_or_default();
+        if let Some(facts) = facts.as_object_mut() {
+            facts.remove("entry_hash");
+        }
+        sha256(canonical(&facts))
+    }
+
+    pub(crate) fn is(&self, event: Event) -> bool {
+        word(&self.event) == Some(event)
+    }
+
+    pub(crate) fn revokes(&self, row_id: &str) -> bool {
+        let about = self.body().and_then(|body| body.about);
+        self.is(Event::Revoked) && about.as_deref() == Some(row_id)
+    }
+
+    pub(crate) fn prunes(&self, row_id: &str) -> bool {
+        let rows = self.body().unwrap_or_default().rows;
+        self.is(Event::Pruned) && rows.iter().any(|id| id == row_id)
+    }
+
+    /// Whether the link only records a repeated answer.
+    pub(crate) fn repeats(&self) -> bool {
+        let event = word(&self.event);
+        matches!(
+            event,
+            Some(Event::Replayed | Event::Reused | Event::Suppressed)
+        )
+    }
+
+    /// The body, if the link has the hash that it states.
+    pub(crate) fn sound(&self) -> Option<Body> {
+        self.body().filter(|_| self.hash() == self.entry_hash)
+    }
+
+    /// The body; none if this program does not write such a body.
+    pub(crate) fn body(&self) -> Option<Body> {
+        serde_json::from_str(&self.body).ok()
+    }
+
+    pub(crate) fn head(&self) -> Head {
+        Head {
+            seq: self.seq,
+            entry_hash: self.entry_hash.clone(),
+        }
+    }
+
     /// Whether it ties the chains of all sessions together.
     pub(crate) fn is_knot(&self) -> bool {
         self.session_id == KNOTS
     }
 }
 
+/// A record that a link makes.
+pub(crate) trait Testified: Record + Clone + PartialEq {
+    /// The record that a link makes, if it makes one.
+    fn made_by(link: &Link, body: &Body) -> Option<Self>;
+
+    /// The record, whatever became of it.
+    fn when_made(self) -> Self {
+        self
+    }
+}
+
 impl Tx<'_> {
+    /// Adds the record that a link makes, if it makes one.
+    pub(crate) fn testify<R: Testified>(&mut self, link: &Link, body: &Body) -> Result<()> {
+        R::made_by(link, body).map_or(Ok(()), |record| self.put(&record))
+    }
+
+    /// Whether the record of this link is the one that it made. Otherwise it widens what may be done, and does not count.
+    pub(crate) fn is_testified<R: Testified>(&mut self, seq: Seq, record: &R) -> Result<bool> {
+        let said = self.link(seq)?;
+        let said = said.and_then(|link| R::made_by(&link, &link.sound()?));
+        Ok(said == Some(record.clone().when_made()))
+    }
+
     /// What the next link of a session follows. If the transaction has the lock of the session, no other one can add one
     /// before it ends. In PostgreSQL this takes a number, so it fails in a transaction that reads.
-    pub(crate) fn ends(&mut self, session_id: &str) -> Result<Ends, StoreError> {
+    pub(crate) fn ends(&mut self, session_id: &str) -> Result<Ends> {
         if let Some(known) = self.ends.as_ref().filter(|of| of.session_id == session_id) {
             return Ok(known.clone());
         }
-        let links = Link::table(self.engine);
+        let links = self.table::<Link>();
         let first = "(SELECT COALESCE(max(seq), 0) + 1 FROM ledger_events)";
         let next = self.engine.choose([first, NEXT]);
         let end = |session: &str| {
@@ -168,7 +212,7 @@ impl Tx<'_> {
     }
 
     /// The number that the next link of a session gets.
-    pub(crate) fn next_seq(&mut self, session_id: &str) -> Result<Seq, StoreError> {
+    pub(crate) fn next_seq(&mut self, session_id: &str) -> Result<Seq> {
         let ends = self.ends(session_id)?;
         if let Some(next) = ends.next {
             return Ok(next);
@@ -184,7 +228,7 @@ impl Tx<'_> {
     }
 
     /// Adds a link. It is refused unless it is the next one of its session.
-    pub(crate) fn append(&mut self, link: &Link) -> Result<(), StoreError> {
+    pub(crate) fn append(&mut self, link: &Link) -> Result<()> {
         let ends = self.ends(&link.session_id)?;
         // In PostgreSQL, a trigger checks this.
         if self.engine == Engine::Sqlite {
@@ -192,7 +236,7 @@ impl Tx<'_> {
                 && ends.follow() == (link.number, link.prev_hash.clone());
             self.keeps(must(is_next, "the link is not the next one"))?;
         }
-        self.insert_record(link)?;
+        self.put(link)?;
         let own = Some(End {
             seq: link.seq,
             number: link.number,
@@ -217,12 +261,12 @@ impl Tx<'_> {
     }
 
     /// The hashes of the link `seq` and of all later ones, in ascending order.
-    pub(crate) fn entry_hashes(&mut self, seq: Seq) -> Result<Vec<String>, StoreError> {
+    pub(crate) fn entry_hashes(&mut self, seq: Seq) -> Result<Vec<String>> {
         let heads: Vec<Head> = self.all("WHERE seq >= ?1 ORDER BY seq", &[seq.into()])?;
         Ok(heads.into_iter().map(|head| head.entry_hash).collect())
     }
 
-    pub(crate) fn newest_knot(&mut self) -> Result<Option<Head>, StoreError> {
+    pub(crate) fn newest_knot(&mut self) -> Result<Option<Head>> {
         self.one(
             "WHERE session_id = ?1 ORDER BY number DESC LIMIT 1",
             &[KNOTS.into()],
@@ -230,8 +274,8 @@ impl Tx<'_> {
     }
 
     /// The last links of the sessions that have links after the link `seq`, in ascending order.
-    pub(crate) fn ends_since(&mut self, seq: Seq) -> Result<Vec<Head>, StoreError> {
-        let links = Link::table(self.engine);
+    pub(crate) fn ends_since(&mut self, seq: Seq) -> Result<Vec<Head>> {
+        let links = self.table::<Link>();
         let last = format!(
             "WHERE seq IN (SELECT max(seq) FROM {links} WHERE seq > ?1 GROUP BY session_id) ORDER BY seq"
         );
@@ -239,35 +283,21 @@ impl Tx<'_> {
     }
 
     /// The link that has this number in its session.
-    pub(crate) fn numbered(
-        &mut self,
-        session_id: &str,
-        number: u64,
-    ) -> Result<Option<Head>, StoreError> {
+    pub(crate) fn numbered(&mut self, session_id: &str, number: u64) -> Result<Option<Head>> {
         self.one(
             "WHERE session_id = ?1 AND number = ?2",
             &[session_id.into(), number.into()],
         )
     }
 
-    /// Up to `most` links, from the number `from` on, in ascending order.
-    pub(crate) fn links(&mut self, from: Seq, most: usize) -> Result<Vec<Link>, StoreError> {
-        self.page(from, most)
-    }
-
     /// The link of that number as it is stored, whatever its hash.
-    pub(crate) fn link(&mut self, seq: Seq) -> Result<Option<Link>, StoreError> {
+    pub(crate) fn link(&mut self, seq: Seq) -> Result<Option<Link>> {
         self.of(seq)
     }
 
-    /// The link that records a row; none for a row from before oneact.
-    pub(crate) fn link_of(&mut self, row: &Row) -> Result<Option<Link>, StoreError> {
-        row.seq.map_or(Ok(None), |seq| self.link(seq))
-    }
-
     /// The hashes that a knot ties: of the knot before, and of all links between the two.
-    pub(crate) fn tied_by(&mut self, knot: Seq) -> Result<Vec<String>, StoreError> {
-        let links = Link::table(self.engine);
+    pub(crate) fn tied_by(&mut self, knot: Seq) -> Result<Vec<String>> {
+        let links = self.table::<Link>();
         let since = format!(
             "WHERE seq < ?1 AND seq >= COALESCE((SELECT max(seq) FROM {links} WHERE session_id = ?2 AND seq < ?1), 0) \
              ORDER BY seq"
@@ -277,18 +307,14 @@ impl Tx<'_> {
     }
 
     /// The first link of a session after that link.
-    pub(crate) fn link_after(
-        &mut self,
-        session_id: &str,
-        seq: Seq,
-    ) -> Result<Option<Link>, StoreError> {
+    pub(crate) fn link_after(&mut self, session_id: &str, seq: Seq) -> Result<Option<Link>> {
         self.one(
             "WHERE session_id = ?1 AND seq > ?2 ORDER BY number LIMIT 1",
             &[session_id.into(), seq.into()],
         )
     }
 
-    pub(crate) fn last_link(&mut self, session_id: &str) -> Result<Option<Link>, StoreError> {
+    pub(crate) fn last_link(&mut self, session_id: &str) -> Result<Option<Link>> {
         self.one(
             "WHERE session_id = ?1 ORDER BY number DESC LIMIT 1",
             &[session_id.into()],
@@ -301,7 +327,7 @@ impl Tx<'_> {
         session_id: &str,
         after: Seq,
         until: Seq,
-    ) -> Result<Vec<Link>, StoreError> {
+    ) -> Result<Vec<Link>> {
         self.all(
             "WHERE session_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY number",
             &[session_id.into(), after.into(), until.into()],
@@ -309,7 +335,7 @@ impl Tx<'_> {
     }
 
     /// The links of a session, in ascending order.
-    pub(crate) fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>, StoreError> {
+    pub(crate) fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>> {
         self.all(
             "WHERE session_id = ?1 ORDER BY number",
             &[session_id.into()],

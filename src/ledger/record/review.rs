@@ -1,17 +1,17 @@
 //! The judgements of people on answers. The last one about an answer counts.
 
+use serde::{Deserialize, Serialize};
+
 use super::{
-    super::store::{
-        StoreError, Tx,
-        columns::{Column, Kind, Record, SEQ, column},
-        sql::{Engine, Value},
-    },
-    Seq, Word,
+    super::store::{Record, Result, Seq, Tx, Value},
+    body::Body,
+    link::{Event, Link, Testified},
+    spelling::word,
 };
 use crate::task::{ReviewDecision, ReviewState};
 
 /// A judgement on an answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Judgement {
     /// The link that recorded it.
     pub(crate) seq: Seq,
@@ -25,21 +25,21 @@ pub(crate) struct Judgement {
 }
 
 impl Record for Judgement {
-    const COLUMNS: &'static [Column<Self>] = &[
-        column(SEQ, Kind::Count, |r| &mut r.seq),
-        column("session_id", Kind::Text, |r| &mut r.session_id),
-        column("row_id", Kind::Text, |r| &mut r.row_id),
-        column("state", Kind::Text, |r| &mut r.state),
-        column("actor", Kind::Text, |r| &mut r.actor),
-        column("at", Kind::Text, |r| &mut r.at),
-    ];
-
-    fn table(engine: Engine) -> &'static str {
-        engine.choose(["reviews", "public.oneact_reviews"])
-    }
+    const TABLE: [&'static str; 2] = ["reviews", "public.oneact_reviews"];
 }
 
-impl Word for ReviewState {}
+impl Testified for Judgement {
+    fn made_by(link: &Link, body: &Body) -> Option<Self> {
+        link.is(Event::Reviewed).then(|| Self {
+            seq: link.seq,
+            session_id: link.session_id.clone(),
+            row_id: body.about.clone().unwrap_or_default(),
+            state: body.reason.as_deref().and_then(word).unwrap_or_default(),
+            actor: link.actor.clone(),
+            at: link.at.clone(),
+        })
+    }
+}
 
 impl From<Judgement> for ReviewDecision {
     fn from(judgement: Judgement) -> Self {
@@ -54,7 +54,7 @@ impl From<Judgement> for ReviewDecision {
 
 impl Tx<'_> {
     /// The last judgement on the answer of a row.
-    pub(crate) fn review(&mut self, row_id: &str) -> Result<Option<Judgement>, StoreError> {
+    pub(crate) fn review(&mut self, row_id: &str) -> Result<Option<Judgement>> {
         self.one(
             "WHERE row_id = ?1 ORDER BY seq DESC LIMIT 1",
             &[row_id.into()],
@@ -62,11 +62,7 @@ impl Tx<'_> {
     }
 
     /// The judgements of a session from the link `from` on, in their order.
-    pub(crate) fn reviews(
-        &mut self,
-        session_id: &str,
-        from: Seq,
-    ) -> Result<Vec<Judgement>, StoreError> {
+    pub(crate) fn reviews(&mut self, session_id: &str, from: Seq) -> Result<Vec<Judgement>> {
         self.all(
             "WHERE session_id = ?1 AND seq >= ?2 ORDER BY seq",
             &[session_id.into(), Value::since(from)],

@@ -2,15 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::store::{
-    columns::{Column, Kind, Record, Rule, SEQ, column, is_json, must, unsealed},
-    sql::{Engine, Field, Value, Writer, text},
+use serde_json::{Map, Value};
+
+use super::{
+    super::{
+        canonical::{canonical, exact, sha256},
+        store::{ColumnType, Record, RuleResult, Seq, is_json, must},
+    },
+    body::RowSeal,
+    made::Made,
+    spelling::{name, word},
 };
-use super::{Made, Seq, name, stored_word};
 
 /// A row of `agent_actions`: one answer. The first thirteen columns are those of specification 004. Only rows from
 /// before oneact have neither state nor link.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Row {
     /// A UUID.
     pub(crate) id: String,
@@ -73,6 +80,10 @@ pub(crate) struct Row {
     pub(crate) position: Option<u64>,
 }
 
+/// The columns that no link seals, because pruning and revoking change them. A new one also belongs into
+/// `oneact_row_change()` and the `GRANT UPDATE`, both in `postgres.sql`.
+pub(crate) const UNSEALED: [&str; 4] = ["request", "response", "revoked_by", "pruned"];
+
 /// The request of a row, if the owner recorded none. Only the hash of the request is known then.
 pub(in crate::ledger) const UNRECORDED: &str = "null";
 
@@ -121,137 +132,76 @@ impl RowState {
     }
 }
 
-/// The columns of `agent_actions` in both schemas of specification 004.
-pub(in crate::ledger) const ALWAYS: [&str; 9] = [
-    "id",
-    "agent_name",
-    "action_type",
-    "target_type",
-    "target_id",
-    "outcome",
-    "confidence_score",
-    "session_id",
-    "timestamp",
-];
-
-/// The columns of specification 004 that have a newer and an older name.
-pub(in crate::ledger) const RENAMED: [[&str; 2]; 3] = [
-    ["response", "payload"],
-    ["request", "input"],
-    ["request_hash", "input_hash"],
-];
-
 impl Record for Row {
-    /// The first thirteen are those of specification 004. A new unsealed column also belongs into `oneact_row_change()`
-    /// and the `GRANT UPDATE`, both in `postgres.sql`.
-    const COLUMNS: &'static [Column<Self>] = &[
-        column("id", Kind::Uuid, |r| &mut r.id),
-        column("agent_name", Kind::Text, |r| &mut r.agent_name),
-        column("action_type", Kind::Text, |r| &mut r.action_type),
-        column("target_type", Kind::Text, |r| &mut r.target_type),
-        column("target_id", Kind::Id, |r| &mut r.target_id),
-        column("outcome", Kind::Text, |r| &mut r.outcome),
-        unsealed("request", Kind::Payload, |r| &mut r.request),
-        column("request_hash", Kind::Text, |r| &mut r.request_hash),
-        unsealed("response", Kind::Payload, |r| &mut r.response),
-        column("confidence_score", Kind::Score, |r| &mut r.confidence_score),
-        column("session_id", Kind::Id, |r| &mut r.session_id),
-        column("step_index", Kind::Step, |r| &mut r.step_index),
-        column("timestamp", Kind::Moment, |r| &mut r.timestamp),
-        column("state", Kind::Text, |r| &mut r.state),
-        column("operation_id", Kind::Text, |r| &mut r.operation_id),
-        column("request_id", Kind::Text, |r| &mut r.request_id),
-        column("idempotency_key", Kind::Text, |r| &mut r.idempotency_key),
-        column("task_id", Kind::Text, |r| &mut r.task_id),
-        column("attempt", Kind::Count, |r| &mut r.attempt),
-        column("entry_version", Kind::Text, |r| &mut r.entry_version),
-        column("entry_digest", Kind::Text, |r| &mut r.entry_digest),
-        column("tool_pin", Kind::Text, |r| &mut r.tool_pin),
-        column("oneact_version", Kind::Text, |r| &mut r.oneact_version),
-        column("inputs_hash", Kind::Text, |r| &mut r.inputs_hash),
-        column("input_ids", Kind::Text, |r| &mut r.input_ids),
-        column("output_ids", Kind::Text, |r| &mut r.output_ids),
-        column("adjusted", Kind::Text, |r| &mut r.adjusted),
-        column("reused_from", Kind::Uuid, |r| &mut r.reused_from),
-        column("reason", Kind::Text, |r| &mut r.reason),
-        column("fault", Kind::Text, |r| &mut r.fault),
-        column("started_at", Kind::Moment, |r| &mut r.started_at),
-        column("duration_ms", Kind::Count, |r| &mut r.duration_ms),
-        column("request_sha256", Kind::Text, |r| &mut r.request_sha256),
-        column("response_sha256", Kind::Text, |r| &mut r.response_sha256),
-        column(SEQ, Kind::Count, |r| &mut r.seq),
-        unsealed("revoked_by", Kind::Count, |r| &mut r.revoked_by),
-        unsealed("pruned", Kind::Count, |r| &mut r.pruned),
-        column("parent", Kind::Text, |r| &mut r.parent),
-        column("position", Kind::Count, |r| &mut r.position),
+    const TABLE: [&'static str; 2] = ["agent_actions", "public.agent_actions"];
+    const TYPES: &'static [(&'static str, ColumnType)] = &[
+        ("id", ColumnType::Uuid),
+        ("target_id", ColumnType::Id),
+        ("request", ColumnType::Payload),
+        ("response", ColumnType::Payload),
+        ("confidence_score", ColumnType::Score),
+        ("session_id", ColumnType::Id),
+        ("step_index", ColumnType::Step),
+        ("timestamp", ColumnType::Moment),
+        ("reused_from", ColumnType::Uuid),
+        ("started_at", ColumnType::Moment),
     ];
 
-    fn table(engine: Engine) -> &'static str {
-        engine.choose(["agent_actions", "public.agent_actions"])
-    }
-
     /// The payloads of rows from before oneact are not checked.
-    fn rule(&self) -> Rule {
-        let linked = self.state.is_some() == self.seq.is_some();
+    fn rule(&self) -> RuleResult {
+        let is_linked = self.state.is_some() == self.seq.is_some();
         must(
-            linked,
+            is_linked,
             "a row must have both a state and a link, or neither",
         )?;
-        let lists = [&self.input_ids, &self.output_ids, &self.adjusted];
-        let lists = lists.into_iter().all(|list| is_json(list.as_deref()));
-        must(
-            lists,
-            "the inputs, the outputs or the changed parameters of a row are not JSON",
-        )?;
+        for list in [&self.input_ids, &self.output_ids, &self.adjusted] {
+            must(is_json(list.as_deref()), "a list of a row is not JSON")?;
+        }
         if self.state.is_none() {
             return Ok(());
         }
         let part = self.parent.is_some() == self.position.is_some();
-        must(
-            part,
-            "a step of a task must have both a parent and a position",
-        )?;
-        let payloads = is_json(self.request.as_deref()) && is_json(self.response.as_deref());
-        must(payloads, "a request or a response is not JSON")?;
+        must(part, "a step must have both a parent and a position")?;
+        for payload in [&self.request, &self.response] {
+            must(
+                is_json(payload.as_deref()),
+                "a request or a response is not JSON",
+            )?;
+        }
         must(
             self.request_hash.len() == 71,
             "the hash of a request has the wrong length",
         )?;
-        let confidence = self
-            .confidence_score
-            .is_none_or(|score| (0.0..=1.0).contains(&score));
-        must(confidence, "a confidence must be between 0 and 1")
-    }
-}
-
-impl Field for RowOutcome {
-    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
-        *self = match (text(value)?.as_deref(), writer) {
-            (Some("success"), _) => Self::Success,
-            // In a row of another program, every other word means that it was no success.
-            (Some("error"), _) | (_, Writer::Another) => Self::Error,
-            (_, Writer::Oneact) => Self::Other,
-        };
-        Ok(())
+        let score = self.confidence_score.unwrap_or_default();
+        must(
+            (0.0..=1.0).contains(&score),
+            "a confidence must be between 0 and 1",
+        )
     }
 
-    fn take(&mut self) -> Value {
-        self.name().into()
-    }
-}
-
-impl Field for Option<RowState> {
-    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
-        *self = match (value, writer) {
-            (Value::Null, _) => None,
-            (value, Writer::Another) => stored_word(value).ok(),
-            (value, Writer::Oneact) => Some(stored_word(value)?),
-        };
-        Ok(())
-    }
-
-    fn take(&mut self) -> Value {
-        self.map_or(Value::Null, |state| Value::Text(state.name()))
+    /// A row of another program, or from before oneact, has no link, and may hold anything.
+    fn admit(members: &mut Map<String, Value>) {
+        let is_linked = members.get("seq").is_some_and(|seq| !seq.is_null());
+        if let Some(outcome) = members.get_mut("outcome") {
+            *outcome = match outcome.as_str() {
+                Some(known @ ("success" | "error")) => known.into(),
+                _ if is_linked => "other".into(),
+                // Every other word means that it was no success.
+                _ => "error".into(),
+            };
+        }
+        if is_linked {
+            return;
+        }
+        members.retain(|name, value| match name.as_str() {
+            _ if value.is_null() => false,
+            "confidence_score" => value.is_number(),
+            "state" => value.as_str().and_then(word::<RowState>).is_some(),
+            "attempt" => value
+                .as_u64()
+                .is_some_and(|number| u32::try_from(number).is_ok()),
+            _ => value.as_i64().is_none_or(|number| number >= 0),
+        });
     }
 }
 
@@ -260,5 +210,25 @@ impl Row {
         let read = |text: &str| serde_json::from_str(text).ok();
         let made = self.output_ids.as_deref().and_then(read);
         made.unwrap_or_default()
+    }
+
+    /// What the seal of the row covers: all columns, without request, response, `revoked_by` and `pruned`.
+    pub(crate) fn sealed_text(&self) -> String {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        for column in UNSEALED {
+            if let Some(value) = value.get_mut(column) {
+                *value = Value::Null;
+            }
+        }
+        canonical(&exact(value))
+    }
+
+    pub(crate) fn seal(&self) -> RowSeal {
+        RowSeal {
+            id: self.id.clone(),
+            request_sha256: self.request_sha256.clone(),
+            response_sha256: self.response_sha256.clone(),
+            row_sha256: sha256(self.sealed_text()),
+        }
     }
 }

@@ -1,19 +1,17 @@
 //! Sessions: their columns, and how they are opened and found.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
-    super::store::{
-        StoreError, Tx,
-        columns::{Column, Kind, Record, Rule, SEQ, column, must},
-        sql::Engine,
-    },
-    Seq, word,
+    super::store::{ColumnType, Record, Result, RuleResult, Seq, Tx, must},
+    body::Body,
+    link::{Link, Testified},
+    spelling::word,
 };
 use crate::task::CallContext;
 
 /// A session. Its opener fixes who may use it; a payload never does (R-004-03).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(
     clippy::struct_field_names,
     reason = "the name that it has everywhere else"
@@ -31,42 +29,39 @@ pub(crate) struct Session {
 }
 
 impl Record for Session {
-    const COLUMNS: &'static [Column<Self>] = &[
-        column(SEQ, Kind::Count, |r| &mut r.seq),
-        column("session_id", Kind::Key, |r| &mut r.session_id),
-        column("context", Kind::Text, |r| &mut r.context),
-        column("profile", Kind::Text, |r| &mut r.profile),
-        column("principal", Kind::Text, |r| &mut r.principal),
-        column("opened_at", Kind::Moment, |r| &mut r.opened_at),
+    const TABLE: [&'static str; 2] = ["sessions", "public.oneact_sessions"];
+    const TYPES: &'static [(&'static str, ColumnType)] = &[
+        ("session_id", ColumnType::Key),
+        ("opened_at", ColumnType::Moment),
     ];
 
-    fn table(engine: Engine) -> &'static str {
-        engine.choose(["sessions", "public.oneact_sessions"])
-    }
-
-    fn rule(&self) -> Rule {
+    fn rule(&self) -> RuleResult {
         let context: Option<CallContext> = word(&self.context);
         must(context.is_some(), "the context of a session is unknown")
     }
 }
 
+impl Testified for Session {
+    fn made_by(link: &Link, body: &Body) -> Option<Self> {
+        let seal = body.session.as_ref()?;
+        Some(Self {
+            seq: link.seq,
+            session_id: link.session_id.clone(),
+            context: seal.context.clone(),
+            profile: seal.profile.clone(),
+            principal: link.actor.clone(),
+            opened_at: link.at.clone(),
+        })
+    }
+}
+
 impl Tx<'_> {
-    pub(crate) fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {
+    pub(crate) fn session(&mut self, id: &str) -> Result<Option<Session>> {
         let key = self.engine.choose(["session_id", "session_key"]);
         self.one(&format!("WHERE {key} = ?1"), &[id.into()])
     }
 
-    /// Opens a session. It is refused if the session is open already.
-    pub(crate) fn open_session(&mut self, session: &Session) -> Result<(), StoreError> {
-        self.insert_record(session)
-    }
-
-    /// Up to `most` sessions, from the one that link `from` opened on, in ascending order.
-    pub(crate) fn sessions(&mut self, from: Seq, most: usize) -> Result<Vec<Session>, StoreError> {
-        self.page(from, most)
-    }
-
-    pub(crate) fn newest_session(&mut self) -> Result<Option<Session>, StoreError> {
+    pub(crate) fn newest_session(&mut self) -> Result<Option<Session>> {
         self.one("ORDER BY seq DESC LIMIT 1", &[])
     }
 }

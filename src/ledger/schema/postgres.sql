@@ -1,6 +1,33 @@
 -- The ledger in PostgreSQL (13 or later). Run once, in one transaction, by the first program that opens the database for
 -- writing and may create tables in it.
 
+-- What is no ledger, and cannot become one.
+DO $$
+DECLARE
+  why text;
+BEGIN
+  IF current_setting('server_encoding') <> 'UTF8' THEN
+    RAISE EXCEPTION 'its encoding is not UTF8' USING ERRCODE = 'duplicate_object';
+  END IF;
+  IF to_regclass('public.agent_actions') IS NULL THEN RETURN; END IF;
+  SELECT format('it has no column %s', wanted) INTO why
+    FROM unnest(ARRAY['id', 'agent_name', 'action_type', 'target_type', 'target_id', 'outcome', 'confidence_score',
+      'session_id', 'timestamp']) wanted
+    WHERE NOT EXISTS (SELECT 1 FROM pg_catalog.pg_attribute
+      WHERE attrelid = 'public.agent_actions'::regclass AND attname = wanted AND NOT attisdropped) LIMIT 1;
+  IF why IS NULL THEN
+    SELECT format('%s is required, but oneact does not write it', attname) INTO why FROM pg_catalog.pg_attribute
+      WHERE attrelid = 'public.agent_actions'::regclass AND attnum > 0 AND NOT attisdropped
+        AND attnotnull AND NOT atthasdef AND attidentity = ''
+        AND attname NOT IN ('id', 'agent_name', 'action_type', 'target_type', 'target_id', 'outcome', 'confidence_score',
+          'session_id', 'timestamp', 'response', 'payload', 'request', 'input', 'request_hash', 'input_hash', 'step_index')
+      LIMIT 1;
+  END IF;
+  IF why IS NOT NULL THEN
+    RAISE EXCEPTION 'its table agent_actions is not the one of specification 004: %', why USING ERRCODE = 'duplicate_table';
+  END IF;
+END $$;
+
 -- Links: append only. Each session has a chain. Each link holds the hash of the one before it in its session, or of the
 -- newest knot if that is newer. Knots have no session.
 CREATE SEQUENCE public.oneact_links;
@@ -71,7 +98,7 @@ DO $$ BEGIN
   END IF;
 END $$;
 
--- Specification 004's 'Updated Schema', word for word …
+-- Specification 004's 'Updated Schema', word for word ...
 CREATE TABLE IF NOT EXISTS public.agent_actions (
   id uuid PRIMARY KEY DEFAULT uuid_generate_v4(),
   agent_name text,
@@ -88,7 +115,7 @@ CREATE TABLE IF NOT EXISTS public.agent_actions (
   timestamp timestamptz DEFAULT now()
 );
 
--- … and what leads to it from its 'Current Schema': the old rows stay.
+-- ... and what leads to it from its 'Current Schema': the old rows stay.
 DO $$
 DECLARE
   had text[] := ARRAY(SELECT attname::text FROM pg_catalog.pg_attribute
@@ -311,7 +338,7 @@ CREATE INDEX oneact_approvals_open ON public.oneact_approvals (asked_by, seq) WH
 
 CREATE TABLE public.oneact_votes (
   seq bigint PRIMARY KEY REFERENCES public.ledger_events (seq),
-  request bigint NOT NULL REFERENCES public.oneact_approvals (seq),
+  row_id text COLLATE "C" NOT NULL,
   answer text NOT NULL CHECK (answer IN ('approved', 'denied')),
   actor text NOT NULL,
   signature text,
@@ -319,7 +346,7 @@ CREATE TABLE public.oneact_votes (
   at text NOT NULL,
   note text
 );
-CREATE INDEX oneact_votes_request ON public.oneact_votes (request, seq);
+CREATE INDEX oneact_votes_row ON public.oneact_votes (row_id, seq);
 
 CREATE TABLE public.oneact_grants (
   seq bigint PRIMARY KEY REFERENCES public.ledger_events (seq),

@@ -88,9 +88,9 @@ CREATE INDEX agent_actions_request ON agent_actions (session_id, request_hash, s
   WHERE outcome = 'success' AND state IN ('done', 'partial');
 CREATE INDEX agent_actions_task ON agent_actions (session_id, task_id, seq);
 CREATE INDEX agent_actions_delivery ON agent_actions (session_id, task_id, request_id, seq)
-  WHERE instr('|done|partial|failed|rolled_back|reused|suppressed|', state);
+  WHERE state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed');
 CREATE INDEX agent_actions_key ON agent_actions (session_id, idempotency_key, seq)
-  WHERE idempotency_key IS NOT NULL AND instr('|done|partial|failed|rolled_back|reused|suppressed|', state);
+  WHERE idempotency_key IS NOT NULL AND state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed');
 CREATE INDEX agent_actions_operation ON agent_actions (operation_id);
 CREATE INDEX agent_actions_reused_from ON agent_actions (reused_from) WHERE reused_from IS NOT NULL;
 CREATE INDEX agent_actions_parent ON agent_actions (parent) WHERE parent IS NOT NULL;
@@ -151,7 +151,7 @@ CREATE INDEX approvals_open ON approvals (asked_by, seq) WHERE ended IS NULL;
 
 CREATE TABLE votes (
   seq       INTEGER PRIMARY KEY REFERENCES ledger_events (seq) DEFERRABLE INITIALLY DEFERRED,
-  request   INTEGER NOT NULL REFERENCES approvals (seq) DEFERRABLE INITIALLY DEFERRED,
+  row_id    TEXT NOT NULL REFERENCES agent_actions (id) DEFERRABLE INITIALLY DEFERRED,
   answer    TEXT NOT NULL,
   actor     TEXT NOT NULL,
   signature TEXT,
@@ -159,7 +159,7 @@ CREATE TABLE votes (
   at        TEXT NOT NULL,
   note      TEXT
 ) STRICT;
-CREATE INDEX votes_request ON votes (request, seq);
+CREATE INDEX votes_row ON votes (row_id, seq);
 
 CREATE TABLE grants (
   seq          INTEGER PRIMARY KEY REFERENCES ledger_events (seq) DEFERRABLE INITIALLY DEFERRED,

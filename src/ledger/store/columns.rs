@@ -1,77 +1,63 @@
-//! How a record is read from the columns of a table and written to them. The statements are made from the lists of
-//! columns.
+//! How a record is read from the columns of a table and written to them. A record is serialized as JSON, and each member is
+//! a column. The statements are made from the names of the members.
 
-use std::borrow::Cow;
-
-use serde::de::IgnoredAny;
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
+use serde_json::{Map, Number, Value as Json};
 use uuid::Uuid;
 
-use super::sql::{Engine, Field, Value, Writer};
+use super::sql::{Engine, Value};
 
-pub(crate) struct Column<R: 'static> {
-    pub(crate) name: &'static str,
-    kind: Kind,
-    pub(crate) sealed: Sealed,
-    field: Access<R>,
-}
-
-/// Finds the field in a record.
-type Access<R> = fn(&mut R) -> &mut dyn Field;
-
-/// Whether the link of a row seals the column, so that a change can be detected.
+/// The type of a column in PostgreSQL, if it is neither a text nor a number of 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sealed {
-    Yes,
-    /// Pruning or revoking changes it.
-    No,
-}
-
-/// What a column holds. PostgreSQL has a type for each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::ledger) enum Kind {
-    Text,
+pub(crate) enum ColumnType {
     Uuid,
     /// A received id, which need not be a UUID. PostgreSQL has a UUID derived from it, and the id itself in
     /// `…_key` if it is no UUID.
     Id,
     /// An id that PostgreSQL always has in `…_key` as well.
     Key,
-    /// A JSON text. PostgreSQL has it as `…_text`, and as `jsonb` for queries.
+    /// A JSON text. PostgreSQL has it as `…_text`, and as `jsonb` for queries, which a trigger fills in.
     Payload,
     Moment,
-    Count,
-    /// A count of 32 bits in PostgreSQL.
+    /// A count of 32 bits.
     Step,
     Score,
 }
 
 /// How requests and answers are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Payloads {
-    Kept,
+pub(in crate::ledger) enum Payloads {
     /// In PostgreSQL the `jsonb`, if it differs from the text: then the hash does not match.
-    Checked,
+    Read,
     /// None, because they may be large.
     Left,
 }
 
-pub(crate) trait Record: Clone + Default + 'static {
-    /// In the order of SQLite's table.
-    const COLUMNS: &'static [Column<Self>];
+/// A record. Its fields are in the order of the columns of SQLite's table, and have their names.
+pub(crate) trait Record: Default + Serialize + DeserializeOwned {
+    /// The name of its table in SQLite, and in PostgreSQL.
+    const TABLE: [&'static str; 2];
 
-    fn table(engine: Engine) -> &'static str;
+    /// The columns that have a type of their own in PostgreSQL.
+    const TYPES: &'static [(&'static str, ColumnType)] = &[];
 
     /// Checks a record before it is added. PostgreSQL has the same rules as constraints, because other programs
     /// may write to it.
-    fn rule(&self) -> Rule {
+    fn rule(&self) -> RuleResult {
         Ok(())
     }
+
+    /// Changes values that only other programs write to such as a record can have.
+    fn admit(_: &mut Map<String, Json>) {}
 }
 
 /// Whether a rule is kept, or why not.
-pub(in crate::ledger) type Rule = Result<(), &'static str>;
+pub(in crate::ledger) type RuleResult = Result<(), &'static str>;
 
-pub(in crate::ledger) fn must(holds: bool, why: &'static str) -> Rule {
+pub(in crate::ledger) fn must(holds: bool, why: &'static str) -> RuleResult {
     if holds { Ok(()) } else { Err(why) }
 }
 
@@ -79,166 +65,161 @@ pub(in crate::ledger) fn is_json(text: Option<&str>) -> bool {
     text.is_none_or(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
 }
 
-/// The number of a record's link.
-pub(in crate::ledger) const SEQ: &str = "seq";
-
-pub(in crate::ledger) const fn column<R>(
-    name: &'static str,
-    kind: Kind,
-    field: Access<R>,
-) -> Column<R> {
-    Column {
-        name,
-        kind,
-        sealed: Sealed::Yes,
-        field,
+fn members<R: Record>(record: &R) -> Map<String, Json> {
+    match serde_json::to_value(record) {
+        Ok(Json::Object(members)) => members,
+        _ => Map::new(),
     }
 }
 
-pub(in crate::ledger) const fn unsealed<R>(
-    name: &'static str,
-    kind: Kind,
-    field: Access<R>,
-) -> Column<R> {
-    Column {
-        sealed: Sealed::No,
-        ..column(name, kind, field)
-    }
+fn type_of<R: Record>(name: &str) -> Option<ColumnType> {
+    let found = R::TYPES.iter().find(|(column, _)| *column == name);
+    found.map(|(_, kind)| *kind)
 }
 
 /// The columns of a record in a statement that reads it.
-pub(super) fn list<R: Record>(engine: Engine, payloads: Payloads) -> String {
-    let read = R::COLUMNS
-        .iter()
-        .map(|column| column.read(engine, payloads));
+pub(in crate::ledger) fn list<R: Record>(engine: Engine, payloads: Payloads) -> String {
+    let members = members(&R::default());
+    let read = members.keys().map(|name| match type_of::<R>(name) {
+        Some(ColumnType::Payload) if payloads == Payloads::Left => "NULL".to_owned(),
+        Some(kind) if engine == Engine::Postgres => read(name, kind),
+        _ => name.clone(),
+    });
     read.collect::<Vec<_>>().join(", ")
+}
+
+/// How PostgreSQL reads a column as a text or a number of 64 bits.
+fn read(name: &str, kind: ColumnType) -> String {
+    match kind {
+        ColumnType::Uuid | ColumnType::Score => format!("{name}::text"),
+        ColumnType::Step => format!("{name}::bigint"),
+        ColumnType::Id | ColumnType::Key => {
+            format!("{name}::text || COALESCE(' ' || {}, '')", key(name))
+        }
+        ColumnType::Moment => {
+            format!("to_char({name} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')")
+        }
+        ColumnType::Payload => format!(
+            "CASE WHEN {name} IS DISTINCT FROM public.oneact_jsonb({name}_text) \
+             THEN {name}::text ELSE {name}_text END"
+        ),
+    }
 }
 
 /// The record from the values of its [`list`], or what is wrong with them.
 pub(super) fn record<R: Record>(engine: Engine, values: Vec<Value>) -> Result<R, String> {
-    let number = R::COLUMNS.iter().position(|column| column.name == SEQ);
-    let writer = match number.and_then(|at| values.get(at)) {
-        None | Some(Value::Null) => Writer::Another,
-        Some(_) => Writer::Oneact,
-    };
-    let mut record = R::default();
-    for (column, value) in R::COLUMNS.iter().zip(values) {
-        let value = column.received(engine, value);
-        let put = (column.field)(&mut record).put(value, writer);
-        put.map_err(|why| format!("{} {why}", column.name))?;
+    let mut members = members(&R::default());
+    for ((name, member), value) in members.iter_mut().zip(values) {
+        *member = match (value, type_of::<R>(name)) {
+            (Value::Null, _) => Json::Null,
+            (Value::Int(number), _) => number.into(),
+            (Value::Real(number), _) => real(number),
+            (Value::Bytes(_), _) => return Err(format!("{name} is not text")),
+            (Value::Text(both), Some(ColumnType::Id | ColumnType::Key))
+                if engine == Engine::Postgres =>
+            {
+                received(&both).into()
+            }
+            (Value::Text(score), Some(ColumnType::Score)) => {
+                score.parse().map_or(Json::String(score), real)
+            }
+            (Value::Text(json), _) if member.is_object() => {
+                serde_json::from_str(&json).map_err(|error| format!("{name}: {error}"))?
+            }
+            (Value::Text(text), _) => text.into(),
+        };
     }
-    Ok(record)
+    R::admit(&mut members);
+    serde_json::from_value(Json::Object(members)).map_err(|error| error.to_string())
+}
+
+/// A number, or a text if no number of JSON is like it.
+fn real(number: f64) -> Json {
+    Number::from_f64(number).map_or_else(|| number.to_string().into(), Json::Number)
+}
+
+/// The id of PostgreSQL's two columns. If they do not match, the UUID counts.
+fn received(both: &str) -> &str {
+    let (derived, key) = both.split_once(' ').unwrap_or((both, both));
+    if uuid(key) == derived { key } else { derived }
+}
+
+/// The names and the values of the columns of a record, as SQLite has them.
+pub(super) fn values<R: Record>(record: &R) -> impl Iterator<Item = (String, Value)> {
+    members(record).into_iter().map(|(name, member)| {
+        let value = match member {
+            Json::Null => Value::Null,
+            Json::String(text) => Value::Text(text),
+            Json::Number(number) => match (number.as_i64(), number.as_u64()) {
+                (Some(number), _) => Value::Int(number),
+                (None, Some(_)) => Value::Int(i64::MAX),
+                (None, None) => number.as_f64().map_or(Value::Null, Value::Real),
+            },
+            other => Value::Text(other.to_string()),
+        };
+        (name, value)
+    })
 }
 
 /// The statement that adds a record, and its values.
 pub(super) fn insert<R: Record>(engine: Engine, record: &R) -> (String, Vec<Value>) {
-    let mut record = record.clone();
-    let (mut names, mut places, mut values) = (Vec::new(), Vec::new(), Vec::new());
-    for column in R::COLUMNS {
-        let value = (column.field)(&mut record).take();
-        for ((name, kind), value) in column.written(engine, value) {
-            values.push(value);
-            places.push(match engine {
-                Engine::Sqlite => format!("?{}", values.len()),
-                Engine::Postgres => format!("?{}::{kind}", values.len()),
-            });
+    let table = engine.choose(R::TABLE);
+    if engine == Engine::Sqlite {
+        // The columns are in the order of the table. SQLite would spend a third of the compilation on their names.
+        let values: Vec<Value> = values(record).map(|(_, value)| value).collect();
+        let places: Vec<String> = (1..=values.len()).map(|at| format!("?{at}")).collect();
+        let text = format!("INSERT INTO {table} VALUES ({})", places.join(", "));
+        return (text, values);
+    }
+    let (mut names, mut places, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, value) in values(record) {
+        for (name, cast, value) in written(type_of::<R>(&name), name, value) {
+            all.push(value);
+            places.push(format!("?{}{cast}", all.len()));
             names.push(name);
         }
     }
-    let names = match engine {
-        // The columns are in the order of the table. SQLite would spend a third of the compilation on their names.
-        Engine::Sqlite => String::new(),
-        Engine::Postgres => format!("({})", names.join(", ")),
-    };
-    let (table, places) = (R::table(engine), places.join(", "));
+    let (names, places) = (names.join(", "), places.join(", "));
     (
-        format!("INSERT INTO {table} {names} VALUES ({places})"),
-        values,
+        format!("INSERT INTO {table} ({names}) VALUES ({places})"),
+        all,
     )
 }
 
-impl<R> Column<R> {
-    /// The names and types of its columns in PostgreSQL.
-    pub(super) fn in_postgres(&self) -> Vec<(String, &'static str)> {
-        let name = self.name.to_owned();
-        match self.kind {
-            Kind::Text => vec![(name, "text")],
-            Kind::Uuid => vec![(name, "uuid")],
-            Kind::Id | Kind::Key => vec![(name, "uuid"), (self.key(), "text")],
-            Kind::Payload => vec![(format!("{name}_text"), "text"), (name, "jsonb")],
-            Kind::Moment => vec![(name, "timestamp with time zone")],
-            Kind::Count => vec![(name, "bigint")],
-            Kind::Step => vec![(name, "integer")],
-            Kind::Score => vec![(name, "numeric")],
+/// The columns that PostgreSQL has for one of SQLite, with the conversions of their values.
+fn written(
+    kind: Option<ColumnType>,
+    name: String,
+    value: Value,
+) -> Vec<(String, &'static str, Value)> {
+    match (kind, value) {
+        (Some(kind @ (ColumnType::Id | ColumnType::Key)), Value::Text(id)) => {
+            let derived = uuid(&id);
+            let differs = kind == ColumnType::Key || id != derived;
+            let key_value = Value::from(differs.then_some(id.as_str()));
+            vec![
+                (key(&name), "", key_value),
+                (name, "::uuid", Value::Text(derived)),
+            ]
         }
-    }
-
-    /// The name of PostgreSQL's column for the id itself.
-    fn key(&self) -> String {
-        format!("{}_key", self.name.trim_end_matches("_id"))
-    }
-
-    fn read(&self, engine: Engine, payloads: Payloads) -> Cow<'static, str> {
-        let name = self.name;
-        let written = match (engine, self.kind, payloads) {
-            (_, Kind::Payload, Payloads::Left) => return "NULL".into(),
-            (Engine::Sqlite, _, _) | (_, Kind::Text | Kind::Count, _) => return name.into(),
-            (_, Kind::Uuid | Kind::Score, _) => format!("{name}::text"),
-            (_, Kind::Step, _) => format!("{name}::bigint"),
-            (_, Kind::Id | Kind::Key, _) => {
-                format!("{name}::text || COALESCE(' ' || {}, '')", self.key())
-            }
-            (_, Kind::Moment, _) => {
-                format!("to_char({name} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')")
-            }
-            (_, Kind::Payload, Payloads::Kept) => format!("COALESCE({name}_text, {name}::text)"),
-            (_, Kind::Payload, Payloads::Checked) => format!(
-                "CASE WHEN {name} IS DISTINCT FROM public.oneact_jsonb({name}_text) \
-                 THEN {name}::text ELSE {name}_text END"
-            ),
-        };
-        written.into()
-    }
-
-    /// The value of the field from the value that was read. If PostgreSQL's two columns of an id do not match, the
-    /// UUID counts.
-    fn received(&self, engine: Engine, value: Value) -> Value {
-        match (engine, self.kind, value) {
-            (Engine::Postgres, Kind::Id | Kind::Key, Value::Text(both)) => {
-                let (derived, key) = both.split_once(' ').unwrap_or((&both, &both));
-                let id = if uuid(key) == derived { key } else { derived };
-                id.into()
-            }
-            (_, _, value) => value,
+        (Some(ColumnType::Uuid | ColumnType::Id | ColumnType::Key), value) => {
+            vec![(name, "::uuid", value)]
         }
-    }
-
-    /// The columns that are written, with PostgreSQL's types and the values.
-    fn written(
-        &self,
-        engine: Engine,
-        value: Value,
-    ) -> impl Iterator<Item = ((String, &'static str), Value)> {
-        let names = match engine {
-            Engine::Sqlite => vec![(self.name.to_owned(), "")],
-            Engine::Postgres => self.in_postgres(),
-        };
-        let values = match (engine, self.kind, value) {
-            (Engine::Postgres, Kind::Id | Kind::Key, Value::Text(id)) => {
-                let derived = uuid(&id);
-                let differs = self.kind == Kind::Key || id != derived;
-                let key = Value::from(differs.then_some(id.as_str()));
-                vec![Value::Text(derived), key]
-            }
-            // A trigger fills the `jsonb` in.
-            (_, _, value) => vec![value],
-        };
-        names.into_iter().zip(values)
+        (Some(ColumnType::Payload), value) => vec![(format!("{name}_text"), "", value)],
+        (Some(ColumnType::Moment), value) => vec![(name, "::timestamptz", value)],
+        (Some(ColumnType::Step), value) => vec![(name, "::integer", value)],
+        (Some(ColumnType::Score), value) => vec![(name, "::numeric", value)],
+        (None, value) => vec![(name, "", value)],
     }
 }
 
+/// The name of PostgreSQL's column for the id itself.
+fn key(name: &str) -> String {
+    format!("{}_key", name.trim_end_matches("_id"))
+}
+
 /// The UUID of an id: the id itself if it is one, else `uuid_generate_v5(uuid_ns_url(), 'oneact:' || id)`.
-pub(super) fn uuid(id: &str) -> String {
+pub(in crate::ledger) fn uuid(id: &str) -> String {
     let own = (id.len() == 36).then(|| Uuid::try_parse(id).ok()).flatten();
     own.unwrap_or_else(|| Uuid::new_v5(&Uuid::NAMESPACE_URL, format!("oneact:{id}").as_bytes()))
         .to_string()

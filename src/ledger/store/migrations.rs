@@ -1,6 +1,9 @@
 //! The schema of both databases, and whether a database has it.
 
-use super::{StoreError, Trouble, Wish};
+use super::{
+    access::Wish,
+    error::{StoreError, Trouble},
+};
 
 /// A version of a database's schema.
 pub(super) struct Schema {
@@ -15,14 +18,14 @@ pub(super) const SQLITE: Schema = Schema {
     version: 1,
     name: "the ledger",
     text: include_str!("../schema/sqlite.sql"),
-    checksum: "6978424db0678c448518cf0c5a9b23523d9e4c168c1654035bf5c9c359e02728",
+    checksum: "cb54e473ff86120f86a5d1fee50f6b7007433628cb88db289b0b825cd8470d03",
 };
 
 pub(super) const POSTGRES: Schema = Schema {
     version: 1,
     name: "the ledger",
     text: include_str!("../schema/postgres.sql"),
-    checksum: "76937dfa3bba0ef3029e5efaf61566b9ae1d5c21a90ec37a8c919a606eca3785",
+    checksum: "067a8b9da9723cb1e69d0058433aff9d84788add13cbe650b26b1bac1fe22dd7",
 };
 
 /// Refuses a database to which another schema was applied: a later one, except to read it, or that of a build that was

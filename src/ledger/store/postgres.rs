@@ -19,15 +19,15 @@ use std::mem;
 use tokio_postgres::Row;
 
 use super::{
-    Access, Durability, Store, StoreError, Trouble, Tx, Wish,
-    sql::{Engine, Question, Sql, Value},
+    access::{Access, Store, Wish},
+    error::{StoreError, Trouble},
+    sql::{Durability, Engine, Question, Sql, Value},
+    tx::Tx,
 };
-use line::{Attempt, Failure, Line, Stage};
+use line::{Attempt, Failure, Line, Stage, WRITER};
 use statement::{Statement, values_of};
 use uri::Target;
 
-/// The advisory lock of every writing transaction. The trigger of the chains names it as well.
-const WRITER: i64 = 0x2F62 << 48;
 /// The first number of the advisory lock of a session; the second one is a hash of the session's id. The trigger names it
 /// as well.
 const SESSION: i32 = 0x2F62;

@@ -22,8 +22,10 @@ use rusqlite::{
 };
 
 use super::{
-    Access, Durability, Store, StoreError, Trouble, Tx, Wish,
-    sql::{Engine, Sql, Value},
+    access::{Access, Store, Wish},
+    error::{StoreError, Trouble},
+    sql::{Durability, Engine, Sql, Value},
+    tx::Tx,
 };
 use crate::host::{Locked, RangeLock, open_plain};
 use files::{Files, is, told, unconfirmed};
@@ -355,44 +357,30 @@ fn write_ahead(conn: &Connection, files: &Files) -> Result<Journal> {
 }
 
 /// Opens the database for reading. Without a write-ahead file, a run that is killed leaves a journal at any time, and only a
-/// connection that may write applies it. If the files beside the database cannot be created, no process can write, and
-/// everything is in the database. It is then opened as immutable.
+/// connection that may write applies it, so SQLite opens the file for writing if it can. If the files beside the database
+/// cannot be created, no process can write, and everything is in the database. It is then opened as immutable.
 fn to_read(files: &Files) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let read = |place: &str, flags| {
-        let conn = connect(place, flags)?;
-        // The first statement opens the files beside the database.
-        let mode: String = conn.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
-        conn.query_row("PRAGMA user_version", [], |_| Ok(()))?;
+        let conn = connect(place, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         conn.execute_batch("PRAGMA query_only = ON")?;
-        Ok((conn, mode == "wal"))
+        // The first statement opens the files beside the database.
+        conn.query_row("PRAGMA user_version", [], |_| Ok(()))?;
+        Ok(conn)
     };
     let had_journal = files.has_rollback_journal();
-    let found = match read(files.place(), flags) {
-        Ok((conn, true)) => return Ok(conn),
-        found => found.map(|(conn, _)| conn),
-    };
-    let writing = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let may_write = match &found {
-        Ok(_) => true,
-        Err(error) => is(error, ErrorCode::ReadOnly),
-    };
-    if may_write && let Ok((conn, _)) = read(files.place(), writing) {
-        return Ok(conn);
-    }
-    let apart = |error: &_| is(error, ErrorCode::CannotOpen) || is(error, ErrorCode::ReadOnly);
-    match found {
+    match read(files.place(), OpenFlags::SQLITE_OPEN_READ_WRITE) {
         Err(error)
-            if apart(&error)
+            if (is(&error, ErrorCode::CannotOpen) || is(&error, ErrorCode::ReadOnly))
                 && files.database.exists()
                 && !had_journal
                 && files.write_ahead_length() == 0 =>
         {
             let path = utf8_percent_encode(files.place(), NOT_IN_URI);
             let uri = format!("file:{path}?immutable=1");
-            read(&uri, flags | OpenFlags::SQLITE_OPEN_URI).map(|(conn, _)| conn)
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+            read(&uri, flags)
         }
-        found => found,
+        opened => opened,
     }
 }
 

@@ -10,13 +10,13 @@ use tempfile::TempDir;
 
 pub(crate) use super::postgres::tests::cluster::Cluster;
 use super::{
-    Access, Durability, Record as _, SqliteStore, Store, StoreError, Tx, Which, Wish, columns,
+    Access, Durability, SqliteStore, Store, StoreError, Tx, Wish, columns,
     postgres::PostgresStore,
-    sql::{Engine, Sql, Value},
+    sql::{Sql, Value},
 };
 use crate::{
-    evidence::canonical,
-    ledger::record::{Head, Link, Row},
+    ledger::canonical::canonical,
+    ledger::record::{Head, Link, Row, Which},
 };
 pub(crate) use contract::{Ledger, contract, given};
 
@@ -98,12 +98,9 @@ impl InFile {
 }
 
 fn rewrite(conn: &Connection, row: &Row) {
-    let (_, values) = columns::insert(Engine::Sqlite, row);
-    let set: Vec<String> = Row::COLUMNS
-        .iter()
-        .zip(1..)
-        .map(|(column, at)| format!("{} = ?{at}", column.name))
-        .collect();
+    let (names, values): (Vec<String>, Vec<Value>) = columns::values(row).unzip();
+    let set = names.iter().zip(1..);
+    let set: Vec<String> = set.map(|(name, at)| format!("{name} = ?{at}")).collect();
     let text = format!("UPDATE agent_actions SET {} WHERE id = ?1", set.join(", "));
     assert_eq!(conn.execute(&text, params_from_iter(values)).unwrap(), 1);
 }

@@ -4,11 +4,11 @@
 use std::{cell::RefCell, rc::Rc};
 
 use super::{
-    Durability, StoreError, Trouble,
-    columns::{self, Payloads, Record, Rule},
-    sql::{Engine, Question, Sql, Value},
+    columns::{self, Payloads, Record, RuleResult},
+    ends::Ends,
+    error::{Result, StoreError, Trouble},
+    sql::{Durability, Engine, Question, Seq, Sql, Value},
 };
-use crate::ledger::record::{Ends, Seq};
 
 pub(crate) struct Tx<'a> {
     pub(in crate::ledger) engine: Engine,
@@ -32,8 +32,8 @@ impl<'a> Tx<'a> {
     /// its answer is needed.
     pub(crate) fn expect(
         &mut self,
-        questions: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+        questions: impl FnOnce(&mut Tx<'_>) -> Result<()>,
+    ) -> Result<()> {
         if self.engine == Engine::Sqlite {
             return Ok(());
         }
@@ -43,7 +43,7 @@ impl<'a> Tx<'a> {
         self.db.expect(asked.take())
     }
 
-    pub(super) fn commit(self, durability: Durability) -> Result<(), StoreError> {
+    pub(super) fn commit(self, durability: Durability) -> Result<()> {
         self.db.commit(durability)
     }
 
@@ -57,7 +57,7 @@ impl<'a> Tx<'a> {
     }
 
     /// The first difference from a database that this program makes, if it can be found.
-    pub(crate) fn flaw(&mut self) -> Result<Option<String>, StoreError> {
+    pub(crate) fn flaw(&mut self) -> Result<Option<String>> {
         self.db.flaw()
     }
 
@@ -66,15 +66,19 @@ impl<'a> Tx<'a> {
         Trouble::Corrupt.with(self.place, why)
     }
 
+    /// The table of a record.
+    pub(in crate::ledger) fn table<R: Record>(&self) -> &'static str {
+        self.engine.choose(R::TABLE)
+    }
+
     /// The records that a condition and an order select.
     pub(in crate::ledger) fn all<R: Record>(
         &mut self,
         rest: &str,
         values: &[Value],
-    ) -> Result<Vec<R>, StoreError> {
-        let columns = columns::list::<R>(self.engine, Payloads::Kept);
-        let table = R::table(self.engine);
-        let text = format!("SELECT {columns} FROM {table} {rest}");
+    ) -> Result<Vec<R>> {
+        let columns = columns::list::<R>(self.engine, Payloads::Read);
+        let text = format!("SELECT {columns} FROM {} {rest}", self.table::<R>());
         let found = self.db.run(&text, values)?;
         self.records(found)
     }
@@ -83,21 +87,17 @@ impl<'a> Tx<'a> {
         &mut self,
         rest: &str,
         values: &[Value],
-    ) -> Result<Option<R>, StoreError> {
+    ) -> Result<Option<R>> {
         Ok(self.all(rest, values)?.into_iter().next())
     }
 
     /// The record of that link.
-    pub(crate) fn of<R: Record>(&mut self, seq: Seq) -> Result<Option<R>, StoreError> {
+    pub(crate) fn of<R: Record>(&mut self, seq: Seq) -> Result<Option<R>> {
         self.one("WHERE seq = ?1", &[seq.into()])
     }
 
     /// Up to `most` records, from the link `from` on, in ascending order.
-    pub(in crate::ledger) fn page<R: Record>(
-        &mut self,
-        from: Seq,
-        most: usize,
-    ) -> Result<Vec<R>, StoreError> {
+    pub(crate) fn page<R: Record>(&mut self, from: Seq, most: usize) -> Result<Vec<R>> {
         self.all(
             "WHERE seq >= ?1 ORDER BY seq LIMIT ?2",
             &[Value::since(from), Value::limit(most)],
@@ -105,26 +105,30 @@ impl<'a> Tx<'a> {
     }
 
     /// The number of all records.
-    pub(crate) fn count<R: Record>(&mut self) -> Result<u64, StoreError> {
-        let text = format!("SELECT count(*) FROM {}", R::table(self.engine));
+    pub(crate) fn count<R: Record>(&mut self) -> Result<u64> {
+        let text = format!("SELECT count(*) FROM {}", self.table::<R>());
         self.number(&text, &[])
     }
 
-    pub(in crate::ledger) fn records<R: Record>(
-        &self,
-        found: Vec<Vec<Value>>,
-    ) -> Result<Vec<R>, StoreError> {
+    /// The number that a statement finds, or 0.
+    pub(in crate::ledger) fn number(&mut self, statement: &str, values: &[Value]) -> Result<u64> {
+        let found = self.db.run(statement, values)?;
+        let number = found.iter().flatten().next().and_then(Value::number);
+        Ok(number.unwrap_or_default())
+    }
+
+    pub(in crate::ledger) fn records<R: Record>(&self, found: Vec<Vec<Value>>) -> Result<Vec<R>> {
         let record = |values| columns::record(self.engine, values).map_err(|why| self.damaged(why));
         found.into_iter().map(record).collect()
     }
 
-    pub(crate) fn insert_record<R: Record>(&mut self, record: &R) -> Result<(), StoreError> {
+    pub(crate) fn put<R: Record>(&mut self, record: &R) -> Result<()> {
         self.keeps(record.rule())?;
         let (text, values) = columns::insert(self.engine, record);
         self.db.add(&text, &values)
     }
 
-    pub(in crate::ledger) fn keeps(&self, rule: Rule) -> Result<(), StoreError> {
+    pub(in crate::ledger) fn keeps(&self, rule: RuleResult) -> Result<()> {
         rule.map_err(|why| Trouble::Refused.with(self.place, why))
     }
 }
@@ -133,13 +137,13 @@ impl<'a> Tx<'a> {
 struct Listed(Rc<RefCell<Vec<Question>>>);
 
 impl Sql for Listed {
-    fn run(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StoreError> {
+    fn run(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>> {
         let asked = (statement.to_owned(), values.to_vec());
         self.0.borrow_mut().push(asked);
         Ok(Vec::new())
     }
 
-    fn commit(self: Box<Self>, _: Durability) -> Result<(), StoreError> {
+    fn commit(self: Box<Self>, _: Durability) -> Result<()> {
         Ok(())
     }
 }

@@ -4,8 +4,8 @@ use std::{cell::Cell, rc::Rc};
 
 use super::*;
 use crate::{
-    approval::{Approval, Gesture, VoteError, request::Intended},
-    ledger::{Note, store::tests::Counting},
+    approval::{Approval, Gesture, request::Intended},
+    ledger::{ApprovalNote, store::tests::Counting},
     people::Reading,
     task::{Answer, Policy},
 };
@@ -38,7 +38,7 @@ fn asked_by(asking: &[(&'static str, &'static str)]) -> Place {
 fn asks(place: &Place, ask: &Ask<'_>) {
     let mut ledger = place.open();
     let running = running(begin(&mut ledger, ask, &Around::default()));
-    let note = Note::request(&ask.who, &intended(), NOW.parse().unwrap(), [0; 16]);
+    let note = ApprovalNote::request(&ask.who, &intended(), NOW.parse().unwrap(), [0; 16]);
     let waits = Ended {
         approval: Some(note),
         state: RowState::Pending,
@@ -97,7 +97,11 @@ fn an_empty_text_names_no_request_even_if_there_is_only_one() {
     let mut reading = Reading::of(Box::new(place.file.store()), NOW.parse().unwrap());
     for text in ["", "apr_"] {
         let found = reading.approval(text);
-        assert!(matches!(found, Err(VoteError::Nothing(_))), "{text:?}");
+        let failure = found.unwrap_err();
+        assert!(
+            failure.message.contains("has an id that begins"),
+            "{text:?}"
+        );
     }
     assert_eq!(reading.approval("op").unwrap().0.id, "apr_op_1");
 }

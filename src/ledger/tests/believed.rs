@@ -7,13 +7,13 @@ use super::{
 use crate::evidence::verify::Damage;
 
 /// Asks for what [`InFile::filled`] did as `op_3`: once, whatever happened to its row.
-pub(super) fn asked_again(file: &InFile) -> Result<Begun, LedgerError> {
+pub(super) fn asked_again(file: &InFile) -> Result<Reply, LedgerError> {
     let mut ledger = file.open();
     begin(&mut ledger, &other(once("op_9"), 3), &Around::default())
 }
 
 /// The same delivery as `op_3`.
-pub(super) fn delivered_again(file: &InFile) -> Result<Begun, LedgerError> {
+pub(super) fn delivered_again(file: &InFile) -> Result<Reply, LedgerError> {
     let mut ledger = file.open();
     begin(&mut ledger, &other(once("op_3"), 3), &Around::default())
 }
@@ -61,8 +61,12 @@ fn a_row_without_a_link_is_no_answer_and_is_found() {
             matches!(begun, Err(LedgerError::Damaged { .. })),
             "{state}: {begun:?}"
         );
-        let row = "forged".to_owned();
-        assert_eq!(broken(&file).what, Damage::RowUnlinked { row });
+        assert_eq!(
+            broken(&file).what,
+            Damage::Astray {
+                table: "agent_actions"
+            }
+        );
     }
 }
 
@@ -183,7 +187,7 @@ fn an_outcome_that_is_none_is_found() {
         ));
         let damage = broken(&file).what;
         assert!(
-            matches!(damage, Damage::RowChanged { .. }),
+            matches!(damage, Damage::Changed { .. }),
             "{outcome}: {damage}"
         );
     }

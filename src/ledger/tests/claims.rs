@@ -5,7 +5,8 @@ use super::{
     *,
 };
 use crate::{
-    evidence::{Body, Stamp, chain, verify::Damage},
+    evidence::verify::Damage,
+    ledger::{Body, chain, chain::Stamp},
     ledger::{Durability, Event, Wish, write},
     people::Happened,
 };
@@ -247,7 +248,7 @@ fn a_run_that_sent_on_the_claim_of_another_is_found() {
         .unwrap();
         let found = broken(&file);
         assert!(
-            matches!(found.what, Damage::ClaimChanged { .. }),
+            matches!(found.what, Damage::Changed { table: "claims" }),
             "{found:?}"
         );
     }

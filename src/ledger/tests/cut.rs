@@ -6,12 +6,13 @@ use super::{
     tampering::{InFile, computed_anew, other, record},
     *,
 };
-use crate::evidence::{
-    AnchorError, HeadSays, Signers,
-    anchor::Note,
-    read_anchors, read_signers,
-    signature::{PublicKey, SignatureError},
-    verify::{Damage, Whose},
+use crate::{
+    evidence::{
+        AnchorError, HeadSays, PublicKey, SignatureError, Signers, read_anchors, read_signers,
+        signing,
+        verify::{Damage, Whose},
+    },
+    ledger::Anchor,
 };
 
 const KEY: &str = include_str!("../../evidence/signature/tests/key");
@@ -21,7 +22,7 @@ const ANOTHER: &str =
 
 const CUT: &str = "DELETE FROM ledger_events WHERE seq > 7; DELETE FROM agent_actions WHERE seq > 7; DELETE FROM claims WHERE seq > 7";
 
-fn note(file: &InFile) -> Note {
+fn note(file: &InFile) -> Anchor {
     file.open().anchors().unwrap().remove(0).0
 }
 
@@ -51,7 +52,7 @@ fn a_tail_that_was_cut_off_carelessly_is_found_by_the_head_file_or_the_rows() {
     assert_eq!(found.what, Damage::Cut { whose, seq: 10 });
     remove_head(&file);
     let found = file.verdict().broken.unwrap();
-    assert!(matches!(found.what, Damage::RowAstray { .. }), "{found:?}");
+    assert!(matches!(found.what, Damage::Astray { .. }), "{found:?}");
     assert_eq!((found.link, found.good), (Some(10), Some(7)));
 }
 
@@ -59,7 +60,7 @@ fn a_tail_that_was_cut_off_carelessly_is_found_by_the_head_file_or_the_rows() {
 fn a_chain_that_was_computed_anew_is_found_by_an_anchor() {
     let file = InFile::filled();
     let links = file.links();
-    let anchors: Vec<Note> = [1, 3, 10]
+    let anchors: Vec<Anchor> = [1, 3, 10]
         .map(|at: usize| {
             let text = json!({"seq": at, "entry_hash": links[at - 1].entry_hash});
             serde_json::from_value(text).unwrap()
@@ -177,7 +178,7 @@ fn signed() -> (InFile, Vec<PublicKey>) {
     let file = InFile::filled();
     fs::write(file.path("key"), KEY).unwrap();
     fs::write(file.path("key.pub"), PUBLIC).unwrap();
-    let mut ledger = file.open().signed_by(Some(file.path("key")));
+    let mut ledger = file.open().signed_by(Some(signing(file.path("key"))));
     record(&mut ledger, &other(ask("op_5"), 5), &ended());
     drop(ledger);
     let keys = read_signers(&file.path("key.pub")).unwrap();
@@ -254,7 +255,7 @@ fn a_signed_head_that_was_changed_is_refused() {
 fn a_signed_head_of_earlier_that_is_put_back_says_how_far_it_vouches() {
     let (file, keys) = signed();
     let earlier = fs::read(file.path("ledger.head")).unwrap();
-    let mut ledger = file.open().signed_by(Some(file.path("key")));
+    let mut ledger = file.open().signed_by(Some(signing(file.path("key"))));
     record(&mut ledger, &other(ask("op_6"), 6), &ended());
     drop(ledger);
     file.change(
@@ -273,7 +274,7 @@ fn a_signed_head_of_earlier_that_is_put_back_says_how_far_it_vouches() {
 #[test]
 fn a_key_that_cannot_sign_leaves_the_answer_recorded() {
     let file = InFile::filled();
-    let mut ledger = file.open().signed_by(Some(file.path("nowhere")));
+    let mut ledger = file.open().signed_by(Some(signing(file.path("nowhere"))));
     record(&mut ledger, &other(ask("op_5"), 5), &ended());
     drop(ledger);
     assert_eq!(file.verdict().head, HeadSays::Unsigned { seq: 10 });

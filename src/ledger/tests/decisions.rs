@@ -20,13 +20,17 @@ fn name(text: &str) -> Name<'_> {
 
 fn events(place: &Place) -> Vec<(String, Option<String>)> {
     let mut ledger = place.open();
-    let links = read::<_, StoreError>(&mut *ledger.store, |tx| tx.links(0, 100)).unwrap();
+    let links = read::<_, StoreError>(&mut *ledger.store, |tx| {
+        tx.page::<crate::ledger::Link>(0, 100)
+    })
+    .unwrap();
     let told = |link: &crate::ledger::record::Link| (link.event.clone(), link.body().unwrap().note);
     links.iter().map(told).collect()
 }
 
 fn whole(place: &Place) {
-    let verdict = place.open().verify(Vec::new(), Signers::Nobody).unwrap();
+    let verdict =
+        crate::evidence::verify::verify(&mut place.open(), Vec::new(), Signers::Nobody).unwrap();
     assert_eq!(verdict.broken, None);
 }
 

@@ -45,12 +45,13 @@ impl Shared {
         ledger.dispatch(ask, &begun, None).unwrap();
     }
 
-    fn begin(&self, ask: &Ask<'_>) -> Result<Begun, LedgerError> {
+    fn begin(&self, ask: &Ask<'_>) -> Result<Reply, LedgerError> {
         begin(&mut self.open(), ask, &Around::default())
     }
 
     fn is_whole(&self) {
-        let verdict = self.open().verify(Vec::new(), Signers::Nobody).unwrap();
+        let verdict =
+            crate::evidence::verify::verify(&mut self.open(), Vec::new(), Signers::Nobody).unwrap();
         assert_eq!(verdict.broken, None);
     }
 }
@@ -79,7 +80,7 @@ fn pay(invoice: u32, operation: &'static str, session: &'static str) -> Ask<'sta
     }
 }
 
-fn refused_for(begun: &Result<Begun, LedgerError>, unknown: &str) {
+fn refused_for(begun: &Result<Reply, LedgerError>, unknown: &str) {
     let named = matches!(begun, Err(LedgerError::Unknown { operation }) if operation == unknown);
     assert!(named, "{begun:?}");
 }
@@ -186,7 +187,7 @@ fn of_sessions_that_begin_the_action_at_the_same_moment_one_performs_it() {
                     start.wait();
                     let begun = begin(&mut ledger, &pay(1, operation, session), &Around::default());
                     match begun {
-                        Ok(Begun::Run(_)) => performing.lock().unwrap().push(operation),
+                        Ok(Reply::Run(_)) => performing.lock().unwrap().push(operation),
                         Err(LedgerError::InFlight { .. }) => {}
                         other => panic!("{other:?}"),
                     }

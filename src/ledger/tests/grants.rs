@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::*;
 use crate::{
     approval::request::Passage,
-    ledger::{Note, words::Under},
+    ledger::{ApprovalNote, words::Under},
     task::{Granted, IMPROVISED},
 };
 
@@ -18,7 +18,7 @@ const SEAL: &str = "0011223344556677";
 fn open(place: &Place, max_calls: u32, until: &str) {
     let mut proposal = ask("op_grant");
     proposal.asked.steps[0].entry = IMPROVISED.to_owned();
-    let opens = Note::Opens {
+    let opens = ApprovalNote::Opens {
         granted: Granted {
             entries: BTreeMap::from([("note".to_owned(), SEAL.to_owned())]),
             max_calls,

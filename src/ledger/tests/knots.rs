@@ -6,7 +6,8 @@ use super::{
     *,
 };
 use crate::{
-    evidence::{Signers, anchor::Note, verify::Damage},
+    evidence::{Signers, verify::Damage},
+    ledger::Anchor,
     ledger::{
         Seq,
         record::{Event, KNOTS, Link, name},
@@ -66,7 +67,7 @@ fn index(seq: Seq) -> usize {
     usize::try_from(seq).unwrap() - 1
 }
 
-fn anchors(file: &InFile) -> Vec<Note> {
+fn anchors(file: &InFile) -> Vec<Anchor> {
     let anchors = file.open().anchors().unwrap();
     anchors.into_iter().map(|(note, _)| note).collect()
 }

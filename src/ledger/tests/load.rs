@@ -58,7 +58,7 @@ fn is_recorded(ledger: &mut Ledger<'_>, session: &str, count: u64, effects: Effe
     ask.asked.outputs = vec![operation.clone()];
     ask.effects = effects;
     ask.strictest = effects;
-    let Ok(Begun::Run(running)) = begin(ledger, &ask, &Around::default()) else {
+    let Ok(Reply::Run(running)) = begin(ledger, &ask, &Around::default()) else {
         return false;
     };
     if effects != Effects::None && ledger.dispatch(&ask, &running, None).is_err() {

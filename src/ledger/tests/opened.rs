@@ -16,8 +16,7 @@ fn a_claim_that_nobody_made_is_found() {
         ));
         let found = broken(&file);
         assert_eq!(found.link, Some(seq));
-        let operation = "op_9".to_owned();
-        assert_eq!(found.what, Damage::ClaimAstray { operation });
+        assert_eq!(found.what, Damage::Astray { table: "claims" });
     }
 }
 
@@ -72,12 +71,12 @@ fn what_is_open_cannot_be_made_to_look_as_if_it_were_not() {
         let found = broken(&file);
         assert_eq!(found.link, Some(at), "{change}: {found:?}");
         assert_eq!(
-            matches!(found.what, Damage::ClaimGone { .. }),
+            matches!(found.what, Damage::Gone { table: "claims" }),
             gone,
             "{change}: {found:?}"
         );
         assert!(
-            gone || matches!(found.what, Damage::ClaimChanged { .. }),
+            gone || matches!(found.what, Damage::Changed { table: "claims" }),
             "{change}: {found:?}"
         );
     }
@@ -96,7 +95,7 @@ fn a_claim_that_was_settled_cannot_be_put_back() {
         ));
         let damage = broken(&file).what;
         assert!(
-            matches!(damage, Damage::ClaimChanged { .. }),
+            matches!(damage, Damage::Changed { table: "claims" }),
             "{change}: {damage}"
         );
     }

@@ -70,7 +70,8 @@ fn payloads_that_are_old_go_and_the_chain_stays_whole() {
         [(true, true), (true, true), (false, false)]
     );
     assert_eq!(rows[0].response_sha256, before[0].response_sha256);
-    let verdict = ledger.verify(Vec::new(), Signers::Nobody).unwrap();
+    let verdict =
+        crate::evidence::verify::verify(&mut ledger, Vec::new(), Signers::Nobody).unwrap();
     assert_eq!(verdict.broken, None);
     assert_eq!((verdict.rows, verdict.payloads, verdict.pruned), (3, 1, 2));
     // Nothing is left to prune.
@@ -119,7 +120,8 @@ fn a_changed_answer_stays_as_evidence() {
         let mut ledger = place.open();
         let pruned = ledger.prune(DAY * 90, PruneWish::Prune).unwrap();
         assert_eq!((pruned.rows, pruned.changed), (1, 1), "{change}");
-        let verdict = ledger.verify(Vec::new(), Signers::Nobody).unwrap();
+        let verdict =
+            crate::evidence::verify::verify(&mut ledger, Vec::new(), Signers::Nobody).unwrap();
         assert!(verdict.broken.is_some(), "{change}");
     }
 }
@@ -174,6 +176,7 @@ fn an_answer_given_again_after_it_was_pruned_is_no_damage() {
     // The repetition lacks the answer because the answer was pruned, and is believed as well.
     let asked = begin(&mut ledger, &other(once("op_3"), 2), &Around::default());
     assert_eq!(said(asked), Err(Again::Replayed));
-    let verdict = ledger.verify(Vec::new(), Signers::Nobody).unwrap();
+    let verdict =
+        crate::evidence::verify::verify(&mut ledger, Vec::new(), Signers::Nobody).unwrap();
     assert_eq!(verdict.broken, None);
 }

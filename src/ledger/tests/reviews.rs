@@ -90,7 +90,7 @@ fn every_row_of_the_table_holds_for_every_repetition() {
             let begun = begin(&mut place.open(), &repeated, &Around::default());
             let case = format!("{blocks:?} {state:?} {how:?}: {begun:?}");
             match (wanted, begun) {
-                (Release::Given | Release::Unreviewed, Ok(Begun::Answered(answered))) => {
+                (Release::Given | Release::Unreviewed, Ok(Reply::Answered(answered))) => {
                     let review = answered.review.unwrap();
                     assert_eq!((answered.how, review.state), (how, state), "{case}");
                     assert_eq!(review.release(), wanted, "{case}");
@@ -100,7 +100,7 @@ fn every_row_of_the_table_holds_for_every_repetition() {
                     assert_eq!(review.state, state, "{case}");
                     assert_eq!(place.rows().len(), 1, "nothing is recorded: {case}");
                 }
-                (Release::Withdrawn, Ok(Begun::Run(running))) => {
+                (Release::Withdrawn, Ok(Reply::Run(running))) => {
                     assert_eq!(running.why, Why::Miss(Miss::Revoked), "{case}");
                 }
                 _ => panic!("{case}"),
@@ -132,7 +132,9 @@ fn the_last_review_counts_and_all_of_them_stay_in_the_chain() {
         ]
     );
     assert_eq!(
-        ledger.verify(Vec::new(), Signers::Nobody).unwrap().broken,
+        crate::evidence::verify::verify(&mut ledger, Vec::new(), Signers::Nobody)
+            .unwrap()
+            .broken,
         None
     );
 }
@@ -160,9 +162,7 @@ fn an_acceptance_does_not_undo_a_revocation() {
     let revoked = again(&place, &ask("op_2"), &Around::default());
     assert_eq!(revoked, Ok(Why::Miss(Miss::Revoked)));
     assert_eq!(
-        place
-            .open()
-            .verify(Vec::new(), Signers::Nobody)
+        crate::evidence::verify::verify(&mut place.open(), Vec::new(), Signers::Nobody)
             .unwrap()
             .broken,
         None
@@ -258,7 +258,7 @@ fn a_changed_row_or_review_releases_nothing() {
         for operation in ["op_1", "op_2"] {
             let begun = begin(&mut file.open(), &make(operation), &Around::default());
             assert!(
-                !matches!(begun, Ok(Begun::Answered(_))),
+                !matches!(begun, Ok(Reply::Answered(_))),
                 "{change}: {begun:?}"
             );
         }

@@ -14,10 +14,11 @@ use super::{
 };
 use crate::{
     evidence::{
-        Signers, Stamp, Verdict, chain,
-        verify::{Damage, Part, Whose},
+        Signers, Verdict,
+        verify::{Damage, Whose},
     },
     ledger::{Place as Where, Wish, store::tests::Cluster},
+    ledger::{chain, chain::Stamp},
 };
 
 struct InPostgres {
@@ -74,7 +75,7 @@ impl InPostgres {
     fn verdict(&self) -> Verdict {
         let ledger = Ledger::open(&self.to_read(), self.dir(), Wish::Read, &self.host);
         let mut ledger = ledger.unwrap();
-        ledger.verify(Vec::new(), Signers::Nobody).unwrap()
+        crate::evidence::verify::verify(&mut ledger, Vec::new(), Signers::Nobody).unwrap()
     }
 
     fn steps(&self) -> Vec<u64> {
@@ -137,27 +138,22 @@ fn somebody_who_may_not_read_is_told_which_role_suffices() {
 fn what_its_owner_changes_is_found() {
     type Of = fn(String) -> Damage;
     let changed: [Of; 2] = [
-        |row| Damage::RowChanged {
-            row,
-            part: Part::Columns,
+        |_| Damage::Changed {
+            table: "agent_actions",
         },
-        |row| Damage::RowChanged {
+        |row| Damage::PayloadChanged {
             row,
-            part: Part::Response,
+            part: "response",
         },
     ];
     let [columns, response] = changed;
     let request: Of = |row| Damage::PayloadGone {
         row,
-        part: Part::Request,
+        part: "request",
     };
     let session: [Of; 2] = [
-        |_| Damage::SessionChanged {
-            session: "s".to_owned(),
-        },
-        |_| Damage::SessionGone {
-            session: "s".to_owned(),
-        },
+        |_| Damage::Changed { table: "sessions" },
+        |_| Damage::Gone { table: "sessions" },
     ];
     let [session, no_session] = session;
     let key: Of = |_| Damage::KeyChanged;
@@ -307,8 +303,8 @@ fn runs_of_several_sessions_write_at_once_and_each_request_is_performed_once() {
             let mut ask = within(session, other(once(operation), request));
             ask.patience = Duration::from_secs(20);
             let running = match begin(&mut ledger, &ask, &Around::default()) {
-                Ok(Begun::Run(running)) => running,
-                Ok(Begun::Answered(_)) => continue,
+                Ok(Reply::Run(running)) => running,
+                Ok(Reply::Answered(_)) => continue,
                 Err(error) => panic!("{error}"),
             };
             ledger.dispatch(&ask, &running, None).unwrap();
@@ -340,6 +336,9 @@ fn runs_of_several_sessions_write_at_once_and_each_request_is_performed_once() {
     assert_eq!(performed, once);
     assert_eq!(database.verdict().broken, None);
     let mut ledger = database.open();
-    let links = read::<_, StoreError>(&mut *ledger.store, |tx| tx.links(0, 10_000)).unwrap();
+    let links = read::<_, StoreError>(&mut *ledger.store, |tx| {
+        tx.page::<crate::ledger::Link>(0, 10_000)
+    })
+    .unwrap();
     assert!(links.iter().any(|link| link.event == "tied"));
 }

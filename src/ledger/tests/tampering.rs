@@ -8,13 +8,10 @@ use super::*;
 use crate::{
     evidence::{
         Broken, HeadSays, Signers, Verdict,
-        anchor::Note,
-        verify::{Damage, Part},
+        verify::{Damage, verify},
     },
-    ledger::{
-        Place as Where, Wish,
-        record::{Link, NOTHING},
-    },
+    ledger::Anchor,
+    ledger::{Place as Where, Wish, record::Link, store::NOTHING},
 };
 
 /// A ledger in a file.
@@ -93,9 +90,9 @@ impl InFile {
         self.database().execute_batch(text).unwrap();
     }
 
-    pub(super) fn verify(&self, anchors: Vec<Note>, signers: Signers<'_>) -> Verdict {
+    pub(super) fn verify(&self, anchors: Vec<Anchor>, signers: Signers<'_>) -> Verdict {
         let ledger = Ledger::open(&self.place(), &self.path(""), Wish::Read, &self.host);
-        ledger.unwrap().verify(anchors, signers).unwrap()
+        verify(&mut ledger.unwrap(), anchors, signers).unwrap()
     }
 
     pub(super) fn verdict(&self) -> Verdict {
@@ -104,7 +101,7 @@ impl InFile {
 
     pub(super) fn links(&self) -> Vec<Link> {
         let mut ledger = self.open();
-        read::<_, StoreError>(&mut *ledger.store, |tx| tx.links(0, 10_000)).unwrap()
+        read::<_, StoreError>(&mut *ledger.store, |tx| tx.page::<Link>(0, 10_000)).unwrap()
     }
 
     /// Writes links over those that are there.
@@ -167,12 +164,16 @@ fn an_empty_ledger_is_whole() {
 /// What is found, given the id of the row.
 type Wanted = Box<dyn Fn(String) -> Damage>;
 
+const COLUMNS: Damage = Damage::Changed {
+    table: "agent_actions",
+};
+
 /// Statements of an attacker, the link at which each is found, and what is found there.
 fn attacks() -> Vec<(&'static str, u64, Wanted)> {
-    let changed = |part| move |row| Damage::RowChanged { row, part };
+    let changed = |part| move |row| Damage::PayloadChanged { row, part };
     let gone = |row| Damage::PayloadGone {
         row,
-        part: Part::Response,
+        part: "response",
     };
     let link = |damage: Damage| move |_| damage.clone();
     vec![
@@ -204,38 +205,42 @@ fn attacks() -> Vec<(&'static str, u64, Wanted)> {
         (
             "UPDATE agent_actions SET response = '{\"success\":false}' WHERE seq = 3",
             3,
-            Box::new(changed(Part::Response)),
+            Box::new(changed("response")),
         ),
         (
             "UPDATE agent_actions SET request = '{\"a\":2}' WHERE seq = 7",
             7,
-            Box::new(changed(Part::Request)),
+            Box::new(changed("request")),
         ),
         (
             "UPDATE agent_actions SET outcome = 'success' WHERE seq = 10",
             10,
-            Box::new(changed(Part::Columns)),
+            Box::new(link(COLUMNS)),
         ),
         (
             "UPDATE agent_actions SET response_sha256 = 'x' WHERE seq = 7",
             7,
-            Box::new(changed(Part::Columns)),
+            Box::new(link(COLUMNS)),
         ),
         (
             "UPDATE agent_actions SET seq = 99 WHERE seq = 3; UPDATE agent_actions SET seq = 3 WHERE seq = 7; \
              UPDATE agent_actions SET seq = 7 WHERE seq = 99",
             3,
-            Box::new(changed(Part::Columns)),
+            Box::new(link(COLUMNS)),
         ),
         (
             "DELETE FROM agent_actions WHERE seq = 7",
             7,
-            Box::new(|row| Damage::RowMissing { row }),
+            Box::new(|_| Damage::Gone {
+                table: "agent_actions",
+            }),
         ),
         (
             "UPDATE agent_actions SET seq = 6 WHERE seq = 7",
             6,
-            Box::new(|row| Damage::RowUnsealed { row }),
+            Box::new(|_| Damage::Astray {
+                table: "agent_actions",
+            }),
         ),
         (
             "UPDATE agent_actions SET request = NULL, response = NULL WHERE seq = 7",
@@ -245,7 +250,9 @@ fn attacks() -> Vec<(&'static str, u64, Wanted)> {
         (
             "UPDATE agent_actions SET revoked_by = 2 WHERE seq = 7",
             7,
-            Box::new(|row| Damage::RevokedByNobody { row }),
+            Box::new(|_| Damage::Changed {
+                table: "agent_actions",
+            }),
         ),
     ]
 }
@@ -306,7 +313,7 @@ fn an_answer_that_was_taken_back_cannot_be_brought_back() {
     file.change("UPDATE agent_actions SET revoked_by = NULL WHERE seq = 3");
     let found = broken(&file);
     assert_eq!(found.link, Some(revoked.link.seq));
-    assert!(matches!(found.what, Damage::RevocationUndone { .. }));
+    assert!(matches!(found.what, Damage::Changed { .. }));
 }
 
 #[test]
@@ -334,7 +341,7 @@ fn a_long_ledger_is_read_in_pages_and_no_page_is_passed_over() {
     for (number, operation) in (0..).zip(operations) {
         record(&mut ledger, &other(ask(operation), number), &ended());
     }
-    let verdict = ledger.verify(Vec::new(), Signers::Nobody).unwrap();
+    let verdict = verify(&mut ledger, Vec::new(), Signers::Nobody).unwrap();
     assert_eq!(verdict.broken, None);
     assert_eq!((verdict.links, verdict.payloads), (660, 220));
     // Each row in turn, also the first and the last of a page.
@@ -346,7 +353,9 @@ fn a_long_ledger_is_read_in_pages_and_no_page_is_passed_over() {
             }
         };
         place.file.change(swap);
-        let broken = ledger.verify(Vec::new(), Signers::Nobody).unwrap().broken;
+        let broken = verify(&mut ledger, Vec::new(), Signers::Nobody)
+            .unwrap()
+            .broken;
         assert_eq!(broken.unwrap().link, seq);
         place.file.change(swap);
     }

@@ -26,7 +26,7 @@ fn a_changed_row_is_not_decided_about() {
         }
         drop(ledger);
         let again = asked_again(&file);
-        assert!(!matches!(again, Ok(Begun::Run(_))), "{again:?}");
+        assert!(!matches!(again, Ok(Reply::Run(_))), "{again:?}");
     }
 }
 

@@ -20,7 +20,7 @@ fn ledger(rows: &[Row]) -> Reading {
     let mut store = file.store();
     written(&mut store, |tx| {
         for row in rows.iter().filter(|row| row.state.is_none()) {
-            tx.insert(row)?;
+            tx.put(row)?;
         }
         for row in rows.iter().filter(|row| row.state.is_some()) {
             let seq = row.seq.unwrap_or_default();
@@ -28,9 +28,9 @@ fn ledger(rows: &[Row]) -> Reading {
                 link(tx, Event::Succeeded)?;
             }
             if tx.session(&row.session_id)?.is_none() {
-                tx.open_session(&session(&row.session_id, seq))?;
+                tx.put(&session(&row.session_id, seq))?;
             }
-            tx.insert(row)?;
+            tx.put(row)?;
         }
         Ok(())
     });

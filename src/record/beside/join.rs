@@ -1,22 +1,13 @@
 //! The task of a request that waits: its next run goes on in the session of the request.
 
-use super::{super::ask, RunLedger};
+use super::{super::ask, run_ledger::RunLedger};
 use crate::{
     approval::{Approved, Joined, operation, root},
-    envelope::{Delivery, Received},
+    envelope::Received,
     executor::{Context, Hidden, Work},
-    ledger::{Bound, Place},
-    task::{Need, SessionFrom},
+    ledger::Place,
+    task::Need,
 };
-
-/// What an approval of this task is bound to: to the names that the caller gave.
-pub(super) fn bound(received: &Received) -> Bound {
-    match (received.identity.session_from, received.delivery) {
-        (SessionFrom::Caller, Delivery::Named) => Bound::Task,
-        (SessionFrom::Caller, Delivery::Nameless | Delivery::Numbered) => Bound::Session,
-        (SessionFrom::Process | SessionFrom::Run, _) => Bound::Call,
-    }
-}
 
 impl RunLedger<'_> {
     /// Goes on with the request that `--approved` names, or with an open request for the same task. Returns the task in the

@@ -2,12 +2,12 @@
 
 use super::{
     super::{ended, review},
-    Recording,
+    run_ledger::Recording,
 };
 use crate::{
-    approval::{Asks, Pass, Sent, root},
+    approval::{Asks, Pass, SentTask, root},
     executor::Executed,
-    ledger::{Effects, Note, Recorded, TaskRun, Why},
+    ledger::{ApprovalNote, Effects, Recorded, TaskRun, Why},
     task::{Fault, Outcome, Record, ReuseReport},
 };
 
@@ -21,7 +21,7 @@ impl Recording<'_, '_> {
     /// printed.
     pub(crate) fn finish(mut self, mut executed: Executed) -> Executed {
         let of = self.of;
-        let sent = Sent {
+        let sent = SentTask {
             received: self.received,
             caller: &of.caller,
             hidden: &self.hidden,
@@ -73,7 +73,7 @@ impl Recording<'_, '_> {
         let now = context.host.timestamp();
         review::open(outcome, ask.review, context.operation_id, now);
         let mut end = ended::of(outcome, received, inputs, &ask, &hidden, context);
-        end.approval = outcome.opened.clone().map(|granted| Note::Opens {
+        end.approval = outcome.opened.clone().map(|granted| ApprovalNote::Opens {
             granted,
             home: root(context),
         });

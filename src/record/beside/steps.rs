@@ -4,7 +4,7 @@ use std::{cell::RefCell, rc::Rc};
 
 use serde_json::{Map, Value};
 
-use super::RunLedger;
+use super::run_ledger::RunLedger;
 use crate::{
     approval::{Approvals, of_step},
     executor::Ready,
@@ -65,10 +65,6 @@ impl<'h> StepLedgers<'_, 'h> {
         let nth = calls.iter().filter(|(id, _)| *id == capability).count();
         calls.extend(own);
         Ok(RunLedger {
-            project: of.project,
-            place: of.place.clone(),
-            rule: of.rule.clone(),
-            caller: of.caller.clone(),
             approvals: Approvals {
                 admission: Some(admission),
                 rules,
@@ -76,11 +72,7 @@ impl<'h> StepLedgers<'_, 'h> {
                 approved: None,
                 ..of.approvals.clone()
             },
-            reuse: of.reuse,
-            ids: of.ids.clone(),
-            host: of.host,
             open: Rc::clone(&self.open),
-            joined: of.joined.clone(),
             step: Some(Part {
                 equals,
                 parent: parent.to_owned(),
@@ -90,6 +82,7 @@ impl<'h> StepLedgers<'_, 'h> {
                 nth,
                 run: self.run.clone(),
             }),
+            ..of.clone()
         })
     }
 }

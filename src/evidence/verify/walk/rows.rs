@@ -1,13 +1,17 @@
-//! Compares answers and sessions with the links that seal them.
+//! Compares answers with the links that seal them.
 
-use super::{Stop, Walk};
-use crate::{
-    evidence::{
-        Body, sha256,
-        verify::{Damage, Part},
-    },
-    ledger::{Row, Session, Tx},
+use super::{
+    super::damage::Damage,
+    state::{Stop, Walk},
 };
+use crate::ledger::{Body, Event, Link, Record as _, Row, Seq, Tx, Which, record::word, sha256};
+
+const TABLE: &str = {
+    let [table, _] = Row::TABLE;
+    table
+};
+
+const CHANGED: Damage = Damage::Changed { table: TABLE };
 
 impl Walk {
     /// Checks that the row of a link matches the link.
@@ -19,29 +23,31 @@ impl Walk {
     ) -> Result<(), Stop> {
         let (seal, row) = match (&body.row, row) {
             (None, None) => return Ok(()),
-            (Some(seal), None) => {
-                let row = seal.id.clone();
-                return self.here(Damage::RowMissing { row });
+            (Some(_), None) => {
+                return self.here(Damage::Gone { table: TABLE });
             }
-            (None, Some(row)) => {
-                let row = row.id.clone();
-                return self.here(Damage::RowUnsealed { row });
+            (None, Some(_)) => {
+                return self.here(Damage::Astray { table: TABLE });
             }
             (Some(seal), Some(row)) => (seal, row),
         };
         let id = row.id.clone();
         if row.seal() != *seal {
-            let part = Part::Columns;
-            return self.here(Damage::RowChanged { row: id, part });
+            return self.here(CHANGED);
+        }
+        if let Some(by) = row.revoked_by
+            && !tx.link(by)?.is_some_and(|link| link.revokes(&id))
+        {
+            return self.here(CHANGED);
         }
         let mut gone = None;
         for (part, text, hash) in [
-            (Part::Request, &row.request, &row.request_sha256),
-            (Part::Response, &row.response, &row.response_sha256),
+            ("request", &row.request, &row.request_sha256),
+            ("response", &row.response, &row.response_sha256),
         ] {
             match text {
                 Some(text) if sha256(text) != *hash => {
-                    return self.here(Damage::RowChanged { row: id, part });
+                    return self.here(Damage::PayloadChanged { row: id, part });
                 }
                 Some(_) => {}
                 None => gone = Some(part),
@@ -53,8 +59,7 @@ impl Walk {
             return if row.pruned.is_none() {
                 Ok(())
             } else {
-                let part = Part::Columns;
-                self.here(Damage::RowChanged { row: id, part })
+                self.here(CHANGED)
             };
         };
         self.verdict.pruned += 1;
@@ -76,38 +81,19 @@ impl Walk {
         }
     }
 
-    /// Checks that the session which a link opened matches the link.
-    pub(super) fn session(
-        &self,
-        said: Option<Session>,
-        session: Option<&Session>,
-    ) -> Result<(), Stop> {
-        match (said, session) {
-            (None, None) => Ok(()),
-            (Some(said), Some(session)) if said == *session => Ok(()),
-            (Some(Session { session_id, .. }), found) => {
-                let session = session_id;
-                self.here(match found {
-                    Some(_) => Damage::SessionChanged { session },
-                    None => Damage::SessionGone { session },
-                })
-            }
-            (None, Some(Session { session_id, .. })) => {
-                let session = session_id.clone();
-                self.here(Damage::SessionUnsealed { session })
-            }
-        }
-    }
-
-    /// Checks that a row which is marked as revoked was revoked by a link.
-    pub(super) fn taken_back(&self, tx: &mut Tx<'_>, row: &Row) -> Result<(), Stop> {
-        let Some(by) = row.revoked_by else {
-            return Ok(());
+    /// Checks the mark of each answer that a link revokes or prunes.
+    pub(super) fn marks(&self, tx: &mut Tx<'_>, link: &Link, body: &Body) -> Result<(), Stop> {
+        let (ids, mark): (_, fn(Row) -> Option<Seq>) = match word(&link.event) {
+            Some(Event::Revoked) => (body.about.as_slice(), |row| row.revoked_by),
+            Some(Event::Pruned) => (body.rows.as_slice(), |row| row.pruned),
+            _ => return Ok(()),
         };
-        if tx.link(by)?.is_some_and(|link| link.revokes(&row.id)) {
-            return Ok(());
+        for id in ids {
+            let row = tx.row(&Which::id(id))?;
+            if row.and_then(mark) != Some(link.seq) {
+                return self.here(CHANGED);
+            }
         }
-        let row = row.id.clone();
-        self.here(Damage::RevokedByNobody { row })
+        Ok(())
     }
 }

@@ -1,24 +1,17 @@
 //! A connection: how it is opened and used, and what its errors mean. No error message contains a part of a password.
 
-use std::{
-    cell::RefCell,
-    collections::HashMap,
-    error::Error as StdError,
-    future::{Future, pending},
-    io, iter,
-    time::Duration,
-};
+use std::{error::Error as StdError, future::Future, io, iter, time::Duration};
 
 use futures_util::future::join_all;
 use tokio::{runtime, select, time};
-use tokio_postgres::{
-    Client, Error, Row, Statement as Prepared,
-    error::DbError,
-    types::{ToSql, Type},
-};
+use tokio_postgres::{Client, Error, Row, error::DbError, types::ToSql};
 
 use super::{
-    super::{StoreError, Trouble, Wish, sql::Value},
+    super::{
+        access::Wish,
+        error::{StoreError, Trouble},
+        sql::Value,
+    },
     statement::Statement,
     uri::{self, Target},
 };
@@ -26,6 +19,9 @@ use crate::host;
 
 /// The longest wait for an answer. `statement_timeout` is shorter, so then the server is lost.
 const LONGEST: Duration = Duration::from_secs(45);
+
+/// The advisory lock of every writing transaction. The trigger of the chains names it as well.
+pub(super) const WRITER: i64 = 0x2F62 << 48;
 
 const BRIEFLY: Duration = Duration::from_secs(1);
 
@@ -38,7 +34,7 @@ const SETTINGS: &str = "SET standard_conforming_strings = on; SET synchronous_co
     SET idle_in_transaction_session_timeout = '30s'; SET tcp_keepalives_idle = 15; \
     SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4; SET tcp_user_timeout = 35000";
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attempt {
     /// A signal that stops the run ends the attempt: nothing was begun.
     First,
@@ -50,12 +46,7 @@ pub(super) enum Attempt {
 pub(super) struct Line {
     client: Client,
     runtime: runtime::Runtime,
-    /// The statements that were run, and those that were prepared since.
-    met: RefCell<HashMap<Typed, Option<Prepared>>>,
 }
-
-/// The text of a statement and the types of its values.
-type Typed = (String, Vec<Type>);
 
 impl Line {
     /// Connects within the target's time. Sends the settings and the first query in one round trip.
@@ -79,7 +70,7 @@ impl Line {
                 biased;
                 connected = target.config.connect(tls) => connected.map_err(Failure::Told),
                 () = time::sleep(target.patience()) => Err(Failure::Silent(target.patience())),
-                () = attempt.stopped() => Err(Failure::Stopped),
+                () = stopped(), if attempt == Attempt::First => Err(Failure::Stopped),
             }
         });
         let (client, connection) = match connected {
@@ -92,11 +83,7 @@ impl Line {
         };
         // The connection ends with the client.
         runtime.spawn(connection);
-        let line = Self {
-            client,
-            runtime,
-            met: RefCell::default(),
-        };
+        let line = Self { client, runtime };
         let (set, answer) = line
             .wait(async {
                 Ok(tokio::join!(
@@ -130,13 +117,8 @@ impl Line {
 
     /// Runs statements one after the other, in one round trip. Returns the rows of each, up to the first that fails.
     pub(super) fn all(&self, statements: &[Statement]) -> Vec<Result<Vec<Row>, Failure>> {
-        let answers = self.wait(async {
-            let mut queries = Vec::new();
-            for one in statements {
-                queries.push(self.query(one, self.prepared(one).await?));
-            }
-            Ok(join_all(queries).await)
-        });
+        let answers =
+            self.wait(async { Ok(join_all(statements.iter().map(|one| self.query(one))).await) });
         let answers = match answers {
             Ok(answers) => answers,
             Err(failure) => return vec![Err(failure)],
@@ -151,28 +133,10 @@ impl Line {
         told
     }
 
-    /// A statement is prepared when it is run for the second time. The run of one task seldom does that.
-    async fn prepared(&self, one: &Statement) -> Result<Option<Prepared>, Error> {
-        let key = (one.text.clone(), one.kinds());
-        let met = self.met.borrow().get(&key).cloned();
-        let prepared = match met {
-            None => None,
-            Some(None) => Some(self.client.prepare_typed(&key.0, &key.1).await?),
-            Some(prepared) => return Ok(prepared),
-        };
-        self.met.borrow_mut().insert(key, prepared.clone());
-        Ok(prepared)
-    }
-
-    async fn query(&self, one: &Statement, prepared: Option<Prepared>) -> Result<Vec<Row>, Error> {
+    async fn query(&self, one: &Statement) -> Result<Vec<Row>, Error> {
         let values = one.values.iter().map(|value| value as &(dyn ToSql + Sync));
-        if let Some(prepared) = prepared {
-            let values: Vec<_> = values.collect();
-            self.client.query(&prepared, &values).await
-        } else {
-            let values: Vec<_> = values.zip(one.kinds()).collect();
-            self.client.query_typed(&one.text, &values).await
-        }
+        let values: Vec<_> = values.zip(one.kinds()).collect();
+        self.client.query_typed(&one.text, &values).await
     }
 
     fn wait<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
@@ -185,16 +149,10 @@ impl Line {
     }
 }
 
-impl Attempt {
-    async fn stopped(self) {
-        match self {
-            Self::First => {
-                while !host::is_interrupted() {
-                    time::sleep(OFTEN).await;
-                }
-            }
-            Self::Again => pending().await,
-        }
+/// Waits for a signal that stops the run.
+async fn stopped() {
+    while !host::is_interrupted() {
+        time::sleep(OFTEN).await;
     }
 }
 

@@ -10,8 +10,9 @@ mod values;
 
 use super::*;
 use crate::ledger::{
-    record::{Link, NOTHING, Row, RowOutcome, RowState, Seq, Session},
+    record::{Link, Row, RowOutcome, RowState, Session},
     store::tests::given::seen,
+    store::{NOTHING, Seq},
 };
 use cluster::Cluster;
 
@@ -136,6 +137,6 @@ fn session(id: &str) -> Session {
 }
 
 /// The rows that a question finds.
-fn ask(store: &mut PostgresStore, which: &super::super::Which) -> Vec<Row> {
+fn ask(store: &mut PostgresStore, which: &crate::ledger::record::Which) -> Vec<Row> {
     seen(store, |tx| tx.rows(which, 100))
 }

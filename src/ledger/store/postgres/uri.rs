@@ -13,7 +13,7 @@ use rustls_platform_verifier::Verifier;
 use tokio_postgres::config::{Config, Host, SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::super::{StoreError, Trouble};
+use super::super::error::{StoreError, Trouble};
 use crate::host;
 
 /// The parameters that a URI can replace, in s. A vanished machine is noticed within a minute.

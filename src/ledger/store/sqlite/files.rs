@@ -15,7 +15,7 @@ use rustix::{
 
 use crate::{
     host::{self, RangeLock},
-    ledger::store::{StoreError, Trouble},
+    ledger::store::error::{StoreError, Trouble},
 };
 
 /// The paths of a ledger's files.
@@ -39,19 +39,11 @@ impl Files {
         self.database.with_extension("lock")
     }
 
-    /// The backup of a database whose table of specification 004 was taken over.
-    pub(super) fn backup(&self) -> Utf8PathBuf {
-        self.database.with_extension("v0.bak")
-    }
-
     /// Every file that may belong to the ledger.
     pub(super) fn all(&self) -> Vec<Utf8PathBuf> {
         let beside = ["", "-wal", "-shm", "-journal"];
         let beside = beside.map(|suffix| format!("{}{suffix}", self.database).into());
-        beside
-            .into_iter()
-            .chain([self.lock(), self.backup()])
-            .collect()
+        beside.into_iter().chain([self.lock()]).collect()
     }
 
     /// Checks that all files are regular files. SQLite opens them by name, follows symbolic links and waits for
@@ -93,7 +85,13 @@ impl Files {
                 // The directory must survive a power failure, as its content does.
                 File::open(dir_of(dir))?.sync_all()?;
             }
-            make_private(&self.database)
+            File::options()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .open(&self.database)
+                .map(drop)
         };
         made().map_err(|error| self.refused(&error))
     }
@@ -165,27 +163,13 @@ impl Files {
                 return self.refused(&refused.into());
             }
             // There may be too many open files. SQLite needs more than one.
-            if let Err(refused) = [(); 3]
-                .map(|()| File::open(&self.database))
-                .into_iter()
-                .collect::<io::Result<Vec<_>>>()
-            {
+            let opened = [(); 3].map(|()| File::open(&self.database));
+            if let Err(refused) = opened.into_iter().collect::<io::Result<Vec<_>>>() {
                 return self.refused(&refused);
             }
         }
         told(self.place(), error)
     }
-}
-
-/// Creates an empty file of mode 0600, if there is none.
-pub(super) fn make_private(path: &Utf8Path) -> io::Result<()> {
-    File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
-        .map(drop)
 }
 
 /// The path of a ledger without symbolic links. Its other files are beside the real path.

@@ -1,21 +1,18 @@
 //! The schema of the SQLite database: how a database is recognized and created, and how a table of specification 004 is
 //! taken over.
 
-use std::{collections::BTreeSet, fs, thread, time::Duration};
+use std::collections::BTreeSet;
 
 use rusqlite::{Connection, Row, TransactionBehavior, params};
 
 use super::{
-    PATIENCE,
-    files::{Files, make_private},
+    files::Files,
     seed::{self, all},
 };
-use crate::{
-    host::{Locked, RangeLock},
-    ledger::store::{
-        StoreError, Trouble, Wish,
-        migrations::{SQLITE, check},
-    },
+use crate::ledger::store::{
+    access::Wish,
+    error::{StoreError, Trouble},
+    migrations::{SQLITE, check},
 };
 
 type Result<T, E = rusqlite::Error> = std::result::Result<T, E>;
@@ -26,12 +23,9 @@ const APPLICATION: i64 = 1_869_504_817;
 /// The page size of a new file, in bytes. An answer makes small changes on many pages.
 pub(super) const PAGE: u32 = 2048;
 
-/// The byte of the lock file that a process locks while it takes a table over. No claim has this number.
-const MIGRATION: u64 = i64::MAX as u64;
-
 /// Which program's database it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum Owner {
     /// A ledger of that version.
     Ours(i64),
     Empty,
@@ -41,36 +35,36 @@ enum Found {
 }
 
 /// Finds out which program's database it is. For a ledger this reads little.
-fn found(conn: &Connection) -> Result<Found> {
+fn found(conn: &Connection) -> Result<Owner> {
     let number = |text: &str| conn.query_row(text, [], |row| row.get(0));
     let application: i64 = number("PRAGMA application_id")?;
     let version: i64 = number("PRAGMA user_version")?;
     if application == APPLICATION {
-        return Ok(Found::Ours(version));
+        return Ok(Owner::Ours(version));
     }
     if application != 0 {
-        return Ok(Found::Foreign);
+        return Ok(Owner::Foreign);
     }
     if number("SELECT count(*) FROM sqlite_schema")? == 0 {
-        return Ok(Found::Empty);
+        return Ok(Owner::Empty);
     }
     if seed::is_one(conn)? {
-        return Ok(Found::Seed);
+        return Ok(Owner::Seed);
     }
     // Another process may have made it a ledger meanwhile.
     if number("PRAGMA application_id")? == APPLICATION {
-        return Ok(Found::Ours(number("PRAGMA user_version")?));
+        return Ok(Owner::Ours(number("PRAGMA user_version")?));
     }
-    Ok(Found::Foreign)
+    Ok(Owner::Foreign)
 }
 
 /// Which program's database it is. A ledger has this program's schema, or a later one that is only read.
-fn checked(conn: &Connection, files: &Files, wish: Wish) -> Result<Found, StoreError> {
+fn checked(conn: &Connection, files: &Files, wish: Wish) -> Result<Owner, StoreError> {
     let half = |why: &str| Err(Trouble::HalfMigrated.with(files.place(), why));
     let version = match found(conn).map_err(|error| files.told(&error))? {
-        Found::Foreign => return Err(foreign(files)),
-        Found::Ours(..=0) => return half("it has no version"),
-        Found::Ours(version) => version,
+        Owner::Foreign => return Err(foreign(files)),
+        Owner::Ours(..=0) => return half("it has no version"),
+        Owner::Ours(version) => version,
         other => return Ok(other),
     };
     let text = "SELECT version, checksum FROM schema_migrations ORDER BY version";
@@ -82,28 +76,19 @@ fn checked(conn: &Connection, files: &Files, wish: Wish) -> Result<Found, StoreE
         ));
     }
     check(files.place(), &applied, &SQLITE, wish)?;
-    Ok(Found::Ours(version))
+    Ok(Owner::Ours(version))
 }
 
 /// Makes sure that the database can be used for `wish`. Only [`Wish::Write`] creates it, or takes a table over.
 pub(super) fn ensure(conn: &mut Connection, files: &Files, wish: Wish) -> Result<(), StoreError> {
     let not_yet = |why: &str| Err(Trouble::NotYet.with(files.place(), why));
     match (checked(conn, files, wish)?, wish) {
-        (Found::Ours(_) | Found::Foreign, _) => Ok(()),
-        (Found::Empty, Wish::Write) => migrate(conn, files),
-        (Found::Seed, Wish::Write) => {
-            let _alone = alone(files)?;
-            // Another process may have taken it over meanwhile.
-            if checked(conn, files, wish)? == Found::Seed {
-                back_up(conn, files)?;
-                migrate(conn, files)?;
-            }
-            Ok(())
-        }
-        (Found::Empty, Wish::Read | Wish::Decide) => {
+        (Owner::Ours(_) | Owner::Foreign, _) => Ok(()),
+        (Owner::Empty | Owner::Seed, Wish::Write) => migrate(conn, files),
+        (Owner::Empty, Wish::Read | Wish::Decide) => {
             not_yet("it is empty: nothing was recorded yet")
         }
-        (Found::Seed, Wish::Read | Wish::Decide) => {
+        (Owner::Seed, Wish::Read | Wish::Decide) => {
             not_yet("it has the table of specification 004; the next run takes it over")
         }
     }
@@ -116,10 +101,10 @@ fn migrate(conn: &mut Connection, files: &Files) -> Result<(), StoreError> {
     let transaction = begun.map_err(told)?;
     match found(&transaction).map_err(told)? {
         // Another process was faster.
-        Found::Ours(_) => Ok(()),
-        Found::Seed => seed::take_over(&transaction, apply),
-        Found::Empty => apply(&transaction),
-        Found::Foreign => return Err(foreign(files)),
+        Owner::Ours(_) => Ok(()),
+        Owner::Seed => seed::take_over(&transaction, apply),
+        Owner::Empty => apply(&transaction),
+        Owner::Foreign => return Err(foreign(files)),
     }
     .map_err(told)?;
     transaction.commit().map_err(told)?;
@@ -142,31 +127,6 @@ fn apply(conn: &Connection) -> Result<()> {
         "PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {};",
         SQLITE.version
     ))
-}
-
-/// Waits until no other process takes the table over. Dropping the result releases the lock.
-fn alone(files: &Files) -> Result<RangeLock, StoreError> {
-    const PAUSE: Duration = Duration::from_millis(10);
-    let lock = files.open_lock()?;
-    for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
-        let taken = lock.take(MIGRATION);
-        if taken.map_err(|error| files.refused(&error))? == Locked::Ours {
-            return Ok(lock);
-        }
-        thread::sleep(PAUSE);
-    }
-    Err(Trouble::Busy.with(files.place(), "another process is taking it over"))
-}
-
-/// Writes a backup beside the database, atomically.
-fn back_up(conn: &Connection, files: &Files) -> Result<(), StoreError> {
-    let backup = files.backup();
-    let unfinished = backup.with_extension("part");
-    let _ = fs::remove_file(&unfinished);
-    make_private(&unfinished).map_err(|error| files.refused(&error))?;
-    conn.execute("VACUUM INTO ?1", [unfinished.as_str()])
-        .map_err(|error| files.told(&error))?;
-    fs::rename(&unfinished, &backup).map_err(|error| files.refused(&error))
 }
 
 fn foreign(files: &Files) -> StoreError {

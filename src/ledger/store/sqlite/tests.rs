@@ -20,12 +20,13 @@ use tempfile::TempDir;
 use super::{LONG, PATIENCE, SqliteStore, TOO_LONG, Wish, migrate};
 
 use crate::{
-    evidence::sha256,
     host::RangeLock,
+    ledger::sha256,
     ledger::{
         record::Event,
+        record::Which,
         store::{
-            Durability, Store, StoreError, Trouble, Tx, Which, read,
+            Durability, Store, StoreError, Trouble, Tx, read,
             tests::given::{SESSION, full, link, open_session, seen, session, written},
             write,
         },
@@ -61,7 +62,7 @@ fn nothing(store: &mut SqliteStore, durability: Durability) -> Result<(), StoreE
 fn another(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     let seq = link(tx, Event::Succeeded)?.seq;
     let step = tx.next_step(SESSION)?;
-    tx.insert(&full(seq, step))
+    tx.put(&full(seq, step))
 }
 
 fn count(path: &Utf8Path) -> usize {

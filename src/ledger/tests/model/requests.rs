@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    super::{Ask, Change, Ground, OnDuplicate, Unless, Who, ask, reuse},
+    super::{Ask, Ground, OnDuplicate, StateChange, Unless, Who, ask, reuse},
     Call, Kind, Name, TTL_OF_LOOK,
 };
 use crate::{ledger::Fence, task::Policy};
@@ -60,9 +60,9 @@ pub(super) fn asked(id: &str, call: Call) -> Ask<'_> {
         strictest: effects,
         on_duplicate: call.kind.on_duplicate(),
         change: if call.kind.changes() {
-            Change::State
+            StateChange::State
         } else {
-            Change::Nothing
+            StateChange::Nothing
         },
         ..base
     }

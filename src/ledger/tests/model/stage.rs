@@ -13,7 +13,7 @@ use super::{
 use crate::{
     approval::request::{Intended, Passage},
     evidence::Signers,
-    ledger::{Note, Wish},
+    ledger::{ApprovalNote, Wish},
     people::PruneWish,
     task::{Answer, Fault},
 };
@@ -177,8 +177,8 @@ impl<'s> Stage<'s> {
         let mut ledger = self.ledger();
         let begun = begin(&mut ledger, &ask, &world);
         let (got, running) = match begun {
-            Ok(Begun::Run(running)) => (Said::Perform, Some(running)),
-            Ok(Begun::Answered(answered)) => {
+            Ok(Reply::Run(running)) => (Said::Perform, Some(running)),
+            Ok(Reply::Answered(answered)) => {
                 let state = match answered.how {
                     Again::Replayed => RowState::Replayed,
                     Again::Reused => RowState::Reused,
@@ -228,7 +228,12 @@ impl<'s> Stage<'s> {
             Ok(Passage::Dispatched) => Passed::Sent,
             Ok(Passage::Ask) => {
                 let now = host.timestamp();
-                note = Some(Note::request(&acting.ask.who, &intended, now, [0; 16]));
+                note = Some(ApprovalNote::request(
+                    &acting.ask.who,
+                    &intended,
+                    now,
+                    [0; 16],
+                ));
                 Passed::Ask
             }
             Ok(Passage::Wait(_)) => Passed::Wait,
@@ -237,7 +242,7 @@ impl<'s> Stage<'s> {
                 case,
                 ..
             }) => {
-                note = Some(Note::Ends {
+                note = Some(ApprovalNote::Ends {
                     id: case.request.id,
                 });
                 Passed::Expired
@@ -356,7 +361,8 @@ impl<'s> Stage<'s> {
     /// Whether the ledger is whole, and has exactly the rows that were told.
     fn compare_rows(&mut self) -> Step {
         let mut ledger = self.ledger();
-        let verdict = ledger.verify(Vec::new(), Signers::Nobody).unwrap();
+        let verdict =
+            crate::evidence::verify::verify(&mut ledger, Vec::new(), Signers::Nobody).unwrap();
         if let Some(broken) = verdict.broken {
             return Err(format!("but `verify` finds {broken:?}"));
         }

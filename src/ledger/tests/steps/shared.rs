@@ -168,7 +168,7 @@ fn a_task_that_got_an_old_answer_performs_its_steps_anew() {
     let run = TaskRunOf::of(&whole, &begun);
     let second = step(&run, 2, suppressed(once("x")));
     let begun = begin(&mut file.open(), &second, &changed());
-    assert!(matches!(begun, Ok(Begun::Run(_))), "{begun:?}");
+    assert!(matches!(begun, Ok(Reply::Run(_))), "{begun:?}");
 }
 
 /// A task performs its step and dies. Another task with the same content succeeds, so the answer of the first one is an old
@@ -204,7 +204,7 @@ fn what_a_task_has_done_before_the_success_of_another_task_binds_no_third() {
             }
             let begun = begin(&mut place.open(), &second, &changed());
             assert!(
-                matches!(begun, Ok(Begun::Run(_))),
+                matches!(begun, Ok(Reply::Run(_))),
                 "{third} {parameters}: {begun:?}"
             );
         }
@@ -253,7 +253,7 @@ fn the_success_of_a_key_with_two_tasks_ends_the_sharing_of_both() {
         succeeded(&place, &whole, &Around::default());
         let (_dead, run) = run_of(&mut place.open(), &delivered("op_3", name, 1));
         let begun = begin(&mut place.open(), &second_of(&run, name), &changed());
-        assert!(matches!(begun, Ok(Begun::Run(_))), "{name:?}: {begun:?}");
+        assert!(matches!(begun, Ok(Reply::Run(_))), "{name:?}: {begun:?}");
     }
 }
 

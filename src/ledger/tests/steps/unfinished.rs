@@ -117,7 +117,7 @@ fn a_step_of_another_content_with_the_same_operation_id_is_no_step_of_this_one()
         .parameters
         .insert("a".to_owned(), 2.into());
     let begun = begin(&mut place.open(), &second, &Around::default());
-    assert!(matches!(begun, Ok(Begun::Run(_))), "{begun:?}");
+    assert!(matches!(begun, Ok(Reply::Run(_))), "{begun:?}");
 }
 
 /// A workflow got another step in between, or lost its first one.
@@ -149,7 +149,7 @@ fn performed(place: &Place, whole: &Ask<'static>, name: Name, how: &Ended) -> Ve
     for position in [1, 2] {
         let step = of(name, step(&run, position, repeat(once("x"))));
         let mut of_step = place.open();
-        if let Ok(Begun::Run(running)) = begin(&mut of_step, &step, &Around::default()) {
+        if let Ok(Reply::Run(running)) = begin(&mut of_step, &step, &Around::default()) {
             calls.push(position);
             of_step.finish(&step, running, ended());
         }
@@ -207,7 +207,7 @@ fn a_step_gets_no_answer_of_another_task_about_another_input() {
         };
         let begun = begin(&mut place.open(), &second_of(&run, u), &around);
         let begun = match begun {
-            Ok(Begun::Run(_)) => true,
+            Ok(Reply::Run(_)) => true,
             other => {
                 assert_eq!(said(other), Err(Again::Suppressed));
                 false
@@ -249,7 +249,7 @@ fn a_claim_of_a_dead_run_does_not_hide_the_call_of_another_task() {
             let place = Place::new();
             let (dead, run) = run_of(&mut place.open(), &whole("op_1", t));
             let claimed = begin(&mut place.open(), &second(&run, t), &Around::default());
-            assert!(matches!(claimed, Ok(Begun::Run(_))));
+            assert!(matches!(claimed, Ok(Reply::Run(_))));
             drop((claimed, dead));
             let (dead, run) = run_of(&mut place.open(), &whole("op_2", u));
             if is_finished {

@@ -1,9 +1,7 @@
 //! Links, rows and sessions: what is kept, how it looks to specification 004's queries, what is refused.
 
-use super::{
-    super::super::{Which, sql::Engine},
-    *,
-};
+use super::{super::super::sql::Engine, *};
+use crate::ledger::record::Which;
 
 /// A database with one session, one link and one row, whose fields `change` has changed.
 fn recorded(change: impl Fn(&mut Row)) -> (PostgresStore, String, Row) {
@@ -12,8 +10,8 @@ fn recorded(change: impl Fn(&mut Row)) -> (PostgresStore, String, Row) {
     change(&mut row);
     write(&mut store, |tx| {
         append(tx)?;
-        tx.open_session(&session(&row.session_id))?;
-        tx.insert(&row)
+        tx.put(&session(&row.session_id))?;
+        tx.put(&row)
     })
     .unwrap();
     (store, name, row)
@@ -71,7 +69,7 @@ fn a_row_is_found_by_the_beginnings_of_its_ids_and_by_nothing_like_a_pattern() {
     for found in [
         Which::operation("op_a%"),
         Which::operation("op_a%b"),
-        Which::id("0198A7C2-00"),
+        Which::id_begins("0198A7C2-00"),
         Which::id(&row.id),
         Which::session("sess-20260224-1000"),
         Which::since(0),
@@ -85,9 +83,9 @@ fn a_row_is_found_by_the_beginnings_of_its_ids_and_by_nothing_like_a_pattern() {
     for absent in [
         Which::operation("op_%"),
         Which::operation("opxa"),
-        Which::id("0198a7c3"),
-        Which::id("%"),
-        Which::id("not a uuid"),
+        Which::id_begins("0198a7c3"),
+        Which::id_begins("%"),
+        Which::id_begins("not a uuid"),
         Which::reuses_of("0198a7c2"),
         Which::session("sess"),
         Which::since(2),
@@ -187,7 +185,7 @@ fn a_transaction_one_of_whose_steps_was_refused_is_kept_by_nobody() {
     let done = write(&mut store, |tx| {
         append(tx)?;
         // It is sent with the next statement that finds something.
-        tx.insert(&row)?;
+        tx.put(&row)?;
         let refused = tx.session("sess-1");
         assert!(matches!(&refused, Err(error) if error.trouble == Trouble::Refused));
         Ok(())
@@ -222,7 +220,7 @@ fn sixteen_writers_make_one_chain_and_steps_without_gaps() {
                 write(&mut store, |tx| {
                     let seq = append(tx)?;
                     step = tx.next_step(&first.session_id)?;
-                    tx.insert(&Row {
+                    tx.put(&Row {
                         step_index: step,
                         ..row(&first.session_id, seq)
                     })
@@ -240,7 +238,7 @@ fn sixteen_writers_make_one_chain_and_steps_without_gaps() {
     });
     steps.sort_unstable();
     assert!(steps.into_iter().eq(1..=80));
-    let links = seen(&mut store, |tx| tx.links(0, 1000));
+    let links = seen(&mut store, |tx| tx.page::<Link>(0, 1000));
     assert_eq!(links.len(), 81);
     let mut before = NOTHING.to_owned();
     for (number, link) in links.iter().enumerate() {
@@ -260,7 +258,7 @@ fn every_question_is_answered_by_an_index() {
         Which::task(session_id, task_id),
         Which::runs(session_id, task_id),
         Which::operation("op_"),
-        Which::id("01"),
+        Which::id(id),
         Which::session(session_id),
         Which::step(session_id, 1),
         Which::link(1),

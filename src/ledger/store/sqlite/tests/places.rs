@@ -29,7 +29,7 @@ fn whoever_decides_writes_into_what_is_there() {
     let (_dir, path) = nowhere();
     drop(filled(&path, 1));
     let mut store = SqliteStore::open(&path, Wish::Decide).unwrap();
-    written(&mut store, |tx| tx.open_session(&session("x", 2)));
+    written(&mut store, |tx| tx.put(&session("x", 2)));
 }
 
 #[test]
@@ -37,9 +37,7 @@ fn whoever_looks_changes_nothing() {
     let (_dir, path) = nowhere();
     drop(filled(&path, 1));
     let mut store = SqliteStore::open(&path, Wish::Read).unwrap();
-    let error = write(&mut store, Durability::Disk, |tx| {
-        tx.open_session(&session("x", 2))
-    });
+    let error = write(&mut store, Durability::Disk, |tx| tx.put(&session("x", 2)));
     let error: StoreError = error.unwrap_err();
     assert_eq!(error.trouble, Trouble::ReadOnly, "{error}");
 }
@@ -66,7 +64,9 @@ fn whoever_looks_sees_nothing_of_a_transaction_that_was_not_committed() {
         fs::copy(name(&path), name(&left)).unwrap();
     }
     let mut store = SqliteStore::open(&left, Wish::Read).unwrap();
-    let found = read::<_, StoreError>(&mut store, |tx| Ok((tx.sessions(0, 9)?.len(), tx.flaw()?)));
+    let found = read::<_, StoreError>(&mut store, |tx| {
+        Ok((tx.page::<crate::ledger::Session>(0, 9)?.len(), tx.flaw()?))
+    });
     assert_eq!(found.unwrap(), (1, None));
 }
 

@@ -45,7 +45,7 @@ fn every_question_is_answered_by_an_index() {
             "agent_actions_operation (operation_id>? AND operation_id<?)",
         ),
         (
-            Which::id("0"),
+            Which::id_begins("0"),
             "sqlite_autoindex_agent_actions_1 (id>? AND id<?)",
         ),
         (

@@ -8,7 +8,8 @@ use super::given::{
     written,
 };
 use crate::ledger::{
-    record::{Event, Link, NOTHING, Row, Session},
+    record::{Event, Link, Row, Session},
+    store::NOTHING,
     store::{Durability, Store, StoreError, Trouble, Tx, read, write},
 };
 
@@ -21,7 +22,7 @@ pub(crate) fn links_follow_one_another(ledger: &dyn Ledger) {
         }
         tx.newest_link()
     });
-    let links = seen(&mut *store, |tx| tx.links(0, 100));
+    let links = seen(&mut *store, |tx| tx.page::<Link>(0, 100));
     assert_eq!(links.len(), EVENTS.len());
     let mut prev_hash = NOTHING.to_owned();
     for (link, number) in links.iter().zip(0..) {
@@ -33,12 +34,12 @@ pub(crate) fn links_follow_one_another(ledger: &dyn Ledger) {
         prev_hash.clone_from(&link.entry_hash);
     }
     assert_eq!(head.unwrap().entry_hash, prev_hash);
-    assert_eq!(seen(&mut *store, |tx| tx.links(4, 2)), links[3..5]);
+    assert_eq!(seen(&mut *store, |tx| tx.page::<Link>(4, 2)), links[3..5]);
 }
 
 pub(crate) fn a_link_that_is_not_the_next_is_refused(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
-    let last = seen(&mut *store, |tx| tx.links(9, 1)).remove(0);
+    let last = seen(&mut *store, |tx| tx.page::<Link>(9, 1)).remove(0);
     let next = Link {
         seq: 10,
         number: 9,
@@ -133,7 +134,7 @@ pub(crate) fn a_link_that_is_none_is_refused(ledger: &dyn Ledger) {
         ..first
     };
     written(&mut *store, |tx| tx.append(&long));
-    assert_eq!(seen(&mut *store, |tx| tx.links(0, 2)), [long]);
+    assert_eq!(seen(&mut *store, |tx| tx.page::<Link>(0, 2)), [long]);
 }
 
 pub(crate) fn steps_are_counted_without_gaps_and_by_session(ledger: &dyn Ledger) {
@@ -142,7 +143,7 @@ pub(crate) fn steps_are_counted_without_gaps_and_by_session(ledger: &dyn Ledger)
     let answer = |tx: &mut Tx<'_>, id: &str| {
         let seq = link(tx, Event::Succeeded)?.seq;
         let step = tx.next_step(id)?;
-        tx.insert(&Row {
+        tx.put(&Row {
             session_id: id.to_owned(),
             ..full(seq, step)
         })?;
@@ -168,9 +169,9 @@ pub(crate) fn a_session_is_opened_once_and_its_opener_stays(ledger: &dyn Ledger)
         principal: "uid:0".to_owned(),
         ..session(SESSION, 2)
     };
-    refused(&mut *store, |tx| tx.open_session(&other));
+    refused(&mut *store, |tx| tx.put(&other));
     refused(&mut *store, |tx| {
-        tx.open_session(&Session {
+        tx.put(&Session {
             context: "GOD".to_owned(),
             ..session("god", 2)
         })
@@ -180,13 +181,13 @@ pub(crate) fn a_session_is_opened_once_and_its_opener_stays(ledger: &dyn Ledger)
         Some(session(SESSION, 1))
     );
     assert_eq!(seen(&mut *store, |tx| tx.session("sess")), None);
-    refused(&mut *store, |tx| tx.open_session(&session("a second", 1)));
-    refused(&mut *store, |tx| tx.open_session(&session("a second", 99)));
+    refused(&mut *store, |tx| tx.put(&session("a second", 1)));
+    refused(&mut *store, |tx| tx.put(&session("a second", 99)));
     written(&mut *store, |tx| open_session(tx, "a second"));
     let [first, second] = [session(SESSION, 1), session("a second", 10)];
     let newest = seen(&mut *store, Tx::newest_session);
     assert_eq!(newest.as_ref(), Some(&second));
-    let from = |from, most| seen(&mut *ledger.open(), |tx| tx.sessions(from, most));
+    let from = |from, most| seen(&mut *ledger.open(), |tx| tx.page::<Session>(from, most));
     assert_eq!(from(0, 5), [first.clone(), second.clone()]);
     assert_eq!(from(1, 1), [first]);
     assert_eq!(from(2, 5), [second]);
@@ -197,10 +198,10 @@ pub(crate) fn a_transaction_that_fails_leaves_nothing(ledger: &dyn Ledger) {
     let before = everything(&mut *store);
     let failed: Result<(), StoreError> = write(&mut *store, Durability::Disk, |tx| {
         let head = link(tx, Event::Reserved)?;
-        tx.open_session(&session("another", head.seq))?;
+        tx.put(&session("another", head.seq))?;
         let step = tx.next_step(SESSION)?;
-        tx.insert(&full(head.seq, step))?;
-        tx.put_claim(&claim("a", head.seq))?;
+        tx.put(&full(head.seq, step))?;
+        tx.put(&claim("a", head.seq))?;
         tx.put_secret_key(&[1; 32])?;
         Err(Trouble::Full.with("here", ""))
     });
@@ -214,7 +215,7 @@ pub(crate) fn reading_leaves_nothing(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
     let before = everything(&mut *store);
     // Refused or taken back: both are well.
-    let _ = read(&mut *store, |tx| tx.open_session(&session("another", 2)));
+    let _ = read(&mut *store, |tx| tx.put(&session("another", 2)));
     assert_eq!(everything(&mut *store), before);
 }
 
@@ -238,7 +239,7 @@ pub(crate) fn stores_that_write_at_once_leave_a_chain_without_gaps(ledger: &dyn 
                     write(&mut *store, durability, |tx| {
                         let seq = link(tx, Event::Succeeded)?.seq;
                         let step = tx.next_step(SESSION)?;
-                        tx.insert(&full(seq, step))
+                        tx.put(&full(seq, step))
                     })
                     .unwrap();
                 }

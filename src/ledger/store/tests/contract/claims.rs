@@ -3,10 +3,12 @@
 use super::Ledger;
 use super::given::{SESSION, begun, claim, full, refused, seen, written};
 use crate::{
-    evidence::AskedApproval,
     ledger::{
-        record::{Claim, ClaimState, Grant, Judgement, Request, Vote},
-        store::{Store, StoreError, Trouble, Tx},
+        record::{
+            AskedApproval, Body, Claim, ClaimState, Event, Grant, Judgement, Link, Request,
+            StateChange, Vote, changes, name,
+        },
+        store::{Seq, Store, StoreError, Trouble, Tx},
     },
     task::{Answer, Granted, ReviewState},
 };
@@ -31,7 +33,7 @@ fn whole(seq: u64) -> Claim {
 pub(crate) fn a_claim_comes_back_as_it_was_written_and_goes_on(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
     let mut claim = whole(2);
-    written(&mut *store, |tx| tx.put_claim(&claim));
+    written(&mut *store, |tx| tx.put(&claim));
     for change in [
         Claim {
             state: ClaimState::Dispatched,
@@ -42,36 +44,49 @@ pub(crate) fn a_claim_comes_back_as_it_was_written_and_goes_on(ledger: &dyn Ledg
         },
         Claim {
             state: ClaimState::Succeeded,
+            under: Some("op_1".to_owned()),
+            sent: Some(3),
             changed: Some(4),
             ended: Some(4),
             ..claim.clone()
         },
     ] {
-        written(&mut *store, |tx| tx.advance(&change));
+        let event = match change.state {
+            ClaimState::Dispatched => Event::Dispatched,
+            _ => Event::Succeeded,
+        };
+        let body = Body {
+            claim: Some(2),
+            changes: changes(StateChange::State),
+            under: change.under.clone(),
+            ..Body::default()
+        };
+        let link = link(change.changed.unwrap(), event);
+        written(&mut *store, |tx| tx.advance(&link, &body));
         claim = change;
         assert_eq!(seen(&mut *store, |tx| tx.claim(2)), Some(claim.clone()));
     }
-    assert_eq!(seen(&mut *store, |tx| tx.claims(0, 9)), [claim]);
+    assert_eq!(seen(&mut *store, |tx| tx.page::<Claim>(0, 9)), [claim]);
 }
 
 pub(crate) fn one_claim_of_a_key_is_open(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
     let (first, other) = (claim("a", 2), claim("b", 1));
     written(&mut *store, |tx| {
-        tx.put_claim(&first)?;
-        tx.put_claim(&other)
+        tx.put(&first)?;
+        tx.put(&other)
     });
-    refused(&mut *store, |tx| tx.put_claim(&claim("a", 3)));
-    let open = |store: &mut dyn Store| seen(store, |tx| tx.open_claim(&first.key));
+    refused(&mut *store, |tx| tx.put(&claim("a", 3)));
+    let open = |store: &mut dyn Store| seen(store, |tx| tx.open_claim(SESSION, &first.claimed));
     assert_eq!(open(&mut *store), Some(first.clone()));
     let next = claim("a", 3);
     written(&mut *store, |tx| {
-        tx.advance(&Claim {
-            state: ClaimState::TakenOver,
-            ended: Some(3),
-            ..first.clone()
-        })?;
-        tx.put_claim(&next)
+        let body = Body {
+            claim: Some(2),
+            ..Body::default()
+        };
+        tx.advance(&link(3, Event::TakenOver), &body)?;
+        tx.put(&next)
     });
     assert_eq!(open(&mut *store), Some(next.clone()));
     let all = seen(&mut *store, |tx| tx.open_claims(None));
@@ -99,7 +114,7 @@ pub(crate) fn claims_are_found_by_what_they_are_about(ledger: &dyn Ledger) {
         whole(4),
     ];
     written(&mut *store, |tx| {
-        claims.iter().try_for_each(|claim| tx.put_claim(claim))
+        claims.iter().try_for_each(|claim| tx.put(claim))
     });
     let numbers = |claims: Vec<Claim>| claims.iter().map(|claim| claim.seq).collect::<Vec<_>>();
     let mut found = |work: &dyn Fn(&mut Tx<'_>) -> Result<Vec<Claim>, StoreError>| {
@@ -118,7 +133,12 @@ pub(crate) fn claims_are_found_by_what_they_are_about(ledger: &dyn Ledger) {
         found(&|tx| tx.open_claims_of_action("hmac-sha256:2")),
         [0; 0]
     );
-    let success = |tx: &mut Tx<'_>| Ok(tx.success_of(&whole(1).key, "a")?.into_iter().collect());
+    let success = |tx: &mut Tx<'_>| {
+        Ok(tx
+            .success_of(SESSION, "a", &whole(1).claimed)?
+            .into_iter()
+            .collect())
+    };
     assert_eq!(found(&success), [1]);
     assert_eq!(seen(&mut *store, |tx| tx.calls_under("op_1")), ["op_2.1"]);
     let mut changed = |seq, but: &str| seen(&mut *store, |tx| tx.changed_since(seq, SESSION, but));
@@ -140,7 +160,7 @@ pub(crate) fn what_people_are_asked_and_decide_comes_back_as_it_was_written(ledg
         request_hash: "h".to_owned(),
         task_id: some("t"),
         root: some("r"),
-        row_id: "row".to_owned(),
+        row_id: full(1, 0).id,
         asked_by: "uid:1".to_owned(),
         asked_at: "2026-02-24T10:00:00.000Z".to_owned(),
         asked: AskedApproval {
@@ -153,7 +173,7 @@ pub(crate) fn what_people_are_asked_and_decide_comes_back_as_it_was_written(ledg
     };
     let vote = Vote {
         seq: 3,
-        request: 1,
+        row_id: full(1, 0).id,
         answer: Answer::Approved,
         actor: "uid:2".to_owned(),
         signature: some("s"),
@@ -162,11 +182,12 @@ pub(crate) fn what_people_are_asked_and_decide_comes_back_as_it_was_written(ledg
         note: some("n"),
     };
     written(&mut *store, |tx| {
+        tx.put(&full(1, 0))?;
         tx.put_request(&request(1))?;
-        tx.insert_record(&vote)
+        tx.put(&vote)
     });
     assert_eq!(seen(&mut *store, |tx| tx.of(1)), Some(request(1)));
-    assert_eq!(seen(&mut *store, |tx| tx.votes(1)), [vote]);
+    assert_eq!(seen(&mut *store, |tx| tx.votes(&request(1))), [vote]);
     // The next request of the task takes its place.
     written(&mut *store, |tx| tx.put_request(&request(2)));
     let ended = Request {
@@ -176,8 +197,6 @@ pub(crate) fn what_people_are_asked_and_decide_comes_back_as_it_was_written(ledg
     assert_eq!(seen(&mut *store, |tx| tx.of(1)), Some(ended.clone()));
     let about = |tx: &mut Tx<'_>| tx.newest_request([SESSION, "h", "t", "r"].map(Some));
     assert_eq!(seen(&mut *store, about), Some(request(2)));
-    let named = seen(&mut *store, |tx| tx.request_named(SESSION, "apr_1"));
-    assert_eq!(named, Some(ended.clone()));
     let open = seen(&mut *store, |tx| tx.open_requests_of("uid:1", 9));
     assert_eq!(open, [request(2)]);
     assert_eq!(
@@ -188,7 +207,13 @@ pub(crate) fn what_people_are_asked_and_decide_comes_back_as_it_was_written(ledg
         used: Some(4),
         ..request(2)
     };
-    written(&mut *store, |tx| tx.settle_request(&used));
+    let body = Body {
+        approval: some("apr_2"),
+        ..Body::default()
+    };
+    written(&mut *store, |tx| {
+        tx.settle_request(&link(4, Event::Dispatched), &body)
+    });
     assert_eq!(seen(&mut *store, |tx| tx.of(2)), Some(used));
 }
 
@@ -220,10 +245,10 @@ pub(crate) fn grants_and_reviews_come_back_as_they_were_written(ledger: &dyn Led
         judgement(3, ReviewState::Accepted),
     );
     written(&mut *store, |tx| {
-        tx.insert(&row)?;
-        tx.insert_record(&grant)?;
-        tx.insert_record(&first)?;
-        tx.insert_record(&second)
+        tx.put(&row)?;
+        tx.put(&grant)?;
+        tx.put(&first)?;
+        tx.put(&second)
     });
     assert_eq!(seen(&mut *store, |tx| tx.grant(&row.id)), Some(grant));
     assert_eq!(
@@ -255,4 +280,13 @@ pub(crate) fn whoever_holds_a_claim_is_seen_by_others_until_it_ends(ledger: &dyn
     drop(store);
     assert!(!other.held(5).unwrap());
     other.hold(5).unwrap();
+}
+
+fn link(seq: Seq, event: Event) -> Link {
+    Link {
+        seq,
+        session_id: SESSION.to_owned(),
+        event: name(&event),
+        ..Link::default()
+    }
 }

@@ -5,10 +5,11 @@ use jiff::Timestamp;
 use super::Ledger;
 use super::given::{SESSION, STATES, begun, full, hash, ids, link, open_session, seen, written};
 use crate::{
-    evidence::{Body, Stamp, chain::append},
+    ledger::{Body, chain::Stamp, chain::append},
     ledger::{
-        record::{Event, Row, RowOutcome, RowState, Seq},
-        store::Which,
+        record::Which,
+        record::{Event, Row, RowOutcome, RowState},
+        store::Seq,
     },
 };
 
@@ -50,7 +51,7 @@ pub(crate) fn a_delivery_is_found_by_its_key_or_its_task(ledger: &dyn Ledger) {
     ];
     written(&mut *store, |tx| {
         open_session(tx, "other")?;
-        rows.iter().try_for_each(|row| tx.insert(row))
+        rows.iter().try_for_each(|row| tx.put(row))
     });
     let mut found = |which: Which| ids(&mut *store, &which, 10);
     let by_key = |key| Which::key(SESSION, key);
@@ -85,7 +86,7 @@ pub(crate) fn only_what_says_something_new_is_an_answer_to_a_delivery(ledger: &d
             .chain(of_task.clone())
             .try_for_each(|(state, seq)| {
                 let row = full(seq, seq - 1);
-                tx.insert(&Row {
+                tx.put(&Row {
                     state: Some(state),
                     idempotency_key: row.idempotency_key.filter(|_| seq < 13),
                     ..full(seq, seq - 1)
@@ -146,7 +147,7 @@ pub(crate) fn only_what_succeeded_is_the_same_request(ledger: &dyn Ledger) {
     ];
     written(&mut *store, |tx| {
         open_session(tx, "other")?;
-        rows.iter().try_for_each(|row| tx.insert(row))
+        rows.iter().try_for_each(|row| tx.put(row))
     });
     let which = Which::success(SESSION, &hash('a'));
     assert_eq!(ids(&mut *store, &which, 10), [2, 1]);
@@ -170,7 +171,7 @@ pub(crate) fn rows_are_found_in_their_order(ledger: &dyn Ledger) {
         },
     ];
     written(&mut *store, |tx| {
-        rows.iter().try_for_each(|row| tx.insert(row))
+        rows.iter().try_for_each(|row| tx.put(row))
     });
     let mut found = |which: Which| ids(&mut *store, &which, 10);
     assert_eq!(found(Which::newest()), [7, 4, 2]);
@@ -202,7 +203,7 @@ pub(crate) fn ids_are_found_by_their_beginning(ledger: &dyn Ledger) {
     ];
     written(&mut *store, |tx| {
         rows.iter().zip(0..).try_for_each(|((id, seq), step)| {
-            tx.insert(&Row {
+            tx.put(&Row {
                 operation_id: (*id).to_owned(),
                 ..full(*seq, step)
             })
@@ -214,12 +215,12 @@ pub(crate) fn ids_are_found_by_their_beginning(ledger: &dyn Ledger) {
     assert_eq!(found(Which::operation("op_b")), NONE);
     assert_eq!(found(Which::operation("op%")), [5]);
     assert_eq!(
-        found(Which::id("00000000-0000-7000-8000-00000000000")),
+        found(Which::id_begins("00000000-0000-7000-8000-00000000000")),
         [1, 2, 3, 4, 5, 6]
     );
     assert_eq!(found(Which::id(&full(3, 2).id)), [3]);
-    assert_eq!(found(Which::id("00000000-0000-7000-8000-1")), NONE);
-    assert_eq!(found(Which::id("%")), NONE);
+    assert_eq!(found(Which::id_begins("00000000-0000-7000-8000-1")), NONE);
+    assert_eq!(found(Which::id_begins("%")), NONE);
 }
 
 pub(crate) fn a_whole_id_comes_before_longer_ones_and_another_session_has_none(
@@ -239,7 +240,7 @@ pub(crate) fn a_whole_id_comes_before_longer_ones_and_another_session_has_none(
     ];
     written(&mut *store, |tx| {
         open_session(tx, "other")?;
-        rows.iter().try_for_each(|row| tx.insert(row))
+        rows.iter().try_for_each(|row| tx.put(row))
     });
     let whole = Which::operation("op_1");
     assert_eq!(ids(&mut *store, &whole, 10), [1, 4, 3, 2]);
@@ -258,11 +259,11 @@ pub(crate) fn a_whole_id_comes_before_longer_ones_and_another_session_has_none(
         NONE
     );
     assert_eq!(
-        found(Which::id("00000000").within(Some("other")), 10),
+        found(Which::id_begins("00000000").within(Some("other")), 10),
         [3, 4]
     );
     assert_eq!(
-        found(Which::id("00000000").within(Some("nobody")), 10),
+        found(Which::id_begins("00000000").within(Some("nobody")), 10),
         NONE
     );
 }
@@ -282,7 +283,7 @@ pub(crate) fn what_was_answered_before_a_link_is_found_and_nothing_after_it(ledg
         full(5, 4),
     ];
     written(&mut *store, |tx| {
-        rows.iter().try_for_each(|row| tx.insert(row))
+        rows.iter().try_for_each(|row| tx.put(row))
     });
     let hash = hash('a');
     let success = |before| Which::success(SESSION, &hash).before(before);
@@ -296,7 +297,7 @@ pub(crate) fn what_was_answered_before_a_link_is_found_and_nothing_after_it(ledg
 
 pub(crate) fn the_links_of_a_session_are_its_own(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
-    let own = seen(&mut *store, |tx| tx.links(0, 100));
+    let own = seen(&mut *store, |tx| tx.page::<crate::ledger::Link>(0, 100));
     let stamp = Stamp {
         operation_id: "op_2",
         session_id: "other",
@@ -307,7 +308,10 @@ pub(crate) fn the_links_of_a_session_are_its_own(ledger: &dyn Ledger) {
         append(tx, Event::Succeeded, stamp, &Body::default())
     });
     let others = seen(&mut *store, |tx| tx.links_of("other"));
-    assert_eq!(others, seen(&mut *store, |tx| tx.links(10, 100)));
+    assert_eq!(
+        others,
+        seen(&mut *store, |tx| tx.page::<crate::ledger::Link>(10, 100))
+    );
     assert_eq!(seen(&mut *store, |tx| tx.links_of(SESSION)), own);
     assert_eq!(seen(&mut *store, |tx| tx.links_of("sess")), []);
 }

@@ -4,12 +4,12 @@ use jiff::Timestamp;
 
 use super::Ledger;
 use crate::{
-    evidence::{Body, Stamp, chain::append},
+    ledger::{Body, chain::Stamp, chain::append},
     ledger::{
-        record::{
-            Claim, ClaimKey, Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq, Session,
-        },
-        store::{Durability, Store, StoreError, Trouble, Tx, Which, read, write},
+        record::Which,
+        record::{Claim, Effects, Event, Head, Link, Row, RowOutcome, RowState, Session},
+        store::Seq,
+        store::{Durability, Store, StoreError, Trouble, Tx, read, write},
     },
 };
 
@@ -125,7 +125,7 @@ pub(crate) const SESSION: &str = "sess-20260224-1000";
 /// Opens a session with a link of its own.
 pub(crate) fn open_session(tx: &mut Tx<'_>, id: &str) -> Result<(), StoreError> {
     let seq = link(tx, Event::Reserved)?.seq;
-    tx.open_session(&session(id, seq))
+    tx.put(&session(id, seq))
 }
 
 /// A ledger with that session, which link 1 opened, and links 1 to 9.
@@ -186,10 +186,10 @@ pub(crate) fn everything(store: &mut dyn Store) -> Everything {
     seen(store, |tx| {
         let rows = tx.rows(&Which::newest(), 1000)?;
         Ok((
-            tx.links(0, 1000)?,
+            tx.page::<Link>(0, 1000)?,
             rows,
-            tx.sessions(0, 1000)?,
-            tx.claims(0, 1000)?,
+            tx.page::<Session>(0, 1000)?,
+            tx.page::<Claim>(0, 1000)?,
         ))
     })
 }
@@ -201,10 +201,8 @@ pub(crate) fn ids(store: &mut dyn Store, which: &Which, most: usize) -> Vec<Seq>
 
 pub(crate) fn claim(request_hash: &str, seq: Seq) -> Claim {
     Claim {
-        key: ClaimKey {
-            session_id: SESSION.to_owned(),
-            claimed: request_hash.to_owned(),
-        },
+        session_id: SESSION.to_owned(),
+        claimed: request_hash.to_owned(),
         request_hash: request_hash.to_owned(),
         operation_id: format!("op_{seq}"),
         seq,

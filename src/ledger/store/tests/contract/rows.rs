@@ -5,10 +5,11 @@ use super::given::{
     SESSION, bare, begun, full, history, ids, open_session, refused, saying, seen, written,
 };
 use crate::{
-    evidence::Body,
+    ledger::Body,
     ledger::{
+        record::Which,
         record::{Event, Row, RowState},
-        store::{Tx, Which},
+        store::Tx,
     },
 };
 
@@ -23,7 +24,7 @@ pub(crate) fn a_row_comes_back_as_it_was_written(ledger: &dyn Ledger) {
     };
     let rows = [rows[0].clone(), rows[1].clone(), reuse];
     written(&mut *store, |tx| {
-        rows.iter().try_for_each(|row| tx.insert(row))
+        rows.iter().try_for_each(|row| tx.put(row))
     });
     drop(store);
     let found = seen(&mut *ledger.open(), |tx| {
@@ -38,13 +39,13 @@ pub(crate) fn a_very_large_answer_comes_back_as_it_was_written(ledger: &dyn Ledg
         response: Some(format!("[\"{}\"]", "é".repeat(8 << 20))),
         ..full(1, 0)
     };
-    written(&mut *store, |tx| tx.insert(&row));
+    written(&mut *store, |tx| tx.put(&row));
     assert!(seen(&mut *store, |tx| tx.rows(&Which::link(1), 1)) == [row]);
 }
 
 pub(crate) fn a_row_that_breaks_a_rule_is_refused(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
-    written(&mut *store, |tx| tx.insert(&full(1, 0)));
+    written(&mut *store, |tx| tx.put(&full(1, 0)));
     let good = full(2, 1);
     let none = Some("{".to_owned());
     for wrong in [
@@ -110,17 +111,17 @@ pub(crate) fn a_row_that_breaks_a_rule_is_refused(ledger: &dyn Ledger) {
             ..good.clone()
         },
     ] {
-        refused(&mut *store, |tx| tx.insert(&wrong));
+        refused(&mut *store, |tx| tx.put(&wrong));
     }
-    written(&mut *store, |tx| tx.insert(&good));
+    written(&mut *store, |tx| tx.put(&good));
 }
 
 pub(crate) fn a_row_is_pruned_or_taken_back_and_changed_in_nothing_else(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
     let (first, second) = (full(1, 0), full(2, 1));
     written(&mut *store, |tx| {
-        tx.insert(&first)?;
-        tx.insert(&second)
+        tx.put(&first)?;
+        tx.put(&second)
     });
     let revokes = Body {
         about: Some(first.id.clone()),
@@ -153,7 +154,7 @@ pub(crate) fn a_row_is_pruned_or_taken_back_and_changed_in_nothing_else(ledger: 
 
 pub(crate) fn what_is_not_there_is_not_changed(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
-    written(&mut *store, |tx| tx.insert(&full(1, 0)));
+    written(&mut *store, |tx| tx.put(&full(1, 0)));
     refused(&mut *store, |tx| tx.revoke("no row", 10));
     refused(&mut *store, |tx| tx.prune("no row", 10));
     refused(&mut *store, |tx| tx.revoke(&full(1, 0).id, 13));
@@ -163,7 +164,7 @@ pub(crate) fn history_stands_before_the_first_link_and_its_sessions_go_on(ledger
     let mut store = ledger.open();
     let rows = [history('a', 0), history('b', 1)];
     written(&mut *store, |tx| {
-        rows.iter().try_for_each(|row| tx.insert(row))
+        rows.iter().try_for_each(|row| tx.put(row))
     });
     let found = seen(&mut *store, |tx| tx.rows(&Which::session(SESSION), 5));
     assert_eq!(found, rows);
@@ -173,10 +174,10 @@ pub(crate) fn history_stands_before_the_first_link_and_its_sessions_go_on(ledger
         open_session(tx, SESSION)?;
         let step = tx.next_step(SESSION)?;
         assert_eq!(step, 2);
-        tx.insert(&full(1, step))
+        tx.put(&full(1, step))
     });
     refused(&mut *store, |tx| {
-        tx.insert(&Row {
+        tx.put(&Row {
             state: None,
             ..full(0, 8)
         })
@@ -205,9 +206,9 @@ pub(crate) fn steps_of_a_task_are_found_by_it_and_answer_no_delivery(ledger: &dy
         ..full(3, 2)
     };
     written(&mut *store, |tx| {
-        tx.insert(&steps[0])?;
-        tx.insert(&task)?;
-        tx.insert(&Row {
+        tx.put(&steps[0])?;
+        tx.put(&task)?;
+        tx.put(&Row {
             step_index: 3,
             ..step(4, 2)
         })
@@ -223,5 +224,5 @@ pub(crate) fn steps_of_a_task_are_found_by_it_and_answer_no_delivery(ledger: &dy
         position: None,
         ..step(5, 1)
     };
-    refused(&mut *store, |tx| tx.insert(&half));
+    refused(&mut *store, |tx| tx.put(&half));
 }

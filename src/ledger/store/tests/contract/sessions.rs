@@ -3,8 +3,9 @@
 use super::Ledger;
 use super::given::{SESSION, begun, full, ids, open_session, written};
 use crate::ledger::{
+    record::{Counts, Which},
     record::{Row, RowOutcome, RowState},
-    store::{Counts, StoreError, Which, read},
+    store::{StoreError, read},
 };
 
 fn failed(seq: u64, step: u64) -> Row {
@@ -54,7 +55,7 @@ pub(crate) fn sessions_are_counted_and_their_answers_found_in_all_of_them(ledger
     ];
     written(&mut *store, |tx| {
         open_session(tx, "other")?;
-        rows.iter().try_for_each(|row| tx.insert(row))
+        rows.iter().try_for_each(|row| tx.put(row))
     });
     let counts = |session_id: &str, [steps, failed, waiting]: [u64; 3]| Counts {
         session_id: session_id.to_owned(),

@@ -77,7 +77,7 @@ impl Stage<'_> {
         self.decided(
             &format!("the approval for {id} is decided: {answer:?}"),
             expected,
-            &voted,
+            &voted.map_err(|failure| failure.message),
         )
     }
 

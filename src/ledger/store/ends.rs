@@ -1,6 +1,6 @@
 //! Where the chains end.
 
-use super::Seq;
+use super::sql::Seq;
 
 /// The `prev_hash` of a link before which there is none.
 pub(crate) const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -16,14 +16,14 @@ pub(crate) struct End {
 /// What the next link of a session follows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Ends {
-    pub(super) session_id: String,
+    pub(in crate::ledger) session_id: String,
     /// The last link of the session.
-    pub(super) own: Option<End>,
+    pub(in crate::ledger) own: Option<End>,
     pub(crate) knot: Option<End>,
     /// When the oldest link was made that no knot ties.
     pub(crate) untied_since: Option<String>,
     /// The number that the next link gets; none if it has to be asked for.
-    pub(super) next: Option<Seq>,
+    pub(in crate::ledger) next: Option<Seq>,
 }
 
 impl Ends {

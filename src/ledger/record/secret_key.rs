@@ -1,14 +1,16 @@
 //! The key for hashes of secrets, as a database keeps it.
 
 use super::{
-    StoreError, Tx,
-    sql::{Engine, Value},
+    super::{
+        canonical::sha256,
+        store::{Engine, Result, Tx, Value},
+    },
+    Head,
 };
-use crate::{evidence::sha256, ledger::record::Head};
 
 impl Tx<'_> {
     /// The key; none until it is made.
-    pub(crate) fn secret_key(&mut self) -> Result<Option<[u8; 32]>, StoreError> {
+    pub(crate) fn secret_key(&mut self) -> Result<Option<[u8; 32]>> {
         let table = self.keys();
         let text = format!("SELECT key FROM {table} WHERE name = 'secrets'");
         let found = self.db.run(&text, &[])?.into_iter().flatten().next();
@@ -20,7 +22,7 @@ impl Tx<'_> {
     }
 
     /// The SHA-256 of the key. In PostgreSQL, users who may not read the key may read this.
-    pub(crate) fn secret_key_sha256(&mut self) -> Result<Option<String>, StoreError> {
+    pub(crate) fn secret_key_sha256(&mut self) -> Result<Option<String>> {
         if self.engine == Engine::Sqlite {
             return Ok(self.secret_key()?.map(sha256));
         }
@@ -30,13 +32,13 @@ impl Tx<'_> {
     }
 
     /// Whether a link says that a key was made.
-    pub(crate) fn had_secret_key(&mut self) -> Result<bool, StoreError> {
+    pub(crate) fn had_secret_key(&mut self) -> Result<bool> {
         let made: Option<Head> = self.one("WHERE event = 'keyed' LIMIT 1", &[])?;
         Ok(made.is_some())
     }
 
     /// Writes the key. It is refused if there is one already.
-    pub(crate) fn put_secret_key(&mut self, key: &[u8; 32]) -> Result<(), StoreError> {
+    pub(crate) fn put_secret_key(&mut self, key: &[u8; 32]) -> Result<()> {
         let table = self.keys();
         let text = format!("INSERT INTO {table} (name, key) VALUES ('secrets', ?1)");
         self.db.run(&text, &[Value::Bytes(key.to_vec())]).map(drop)

@@ -1,24 +1,21 @@
-//! Makes copies of links: writes the head file, and gives an anchor away.
+//! Writes the head file, and gives anchors away.
 
 use std::error::Error;
 
-use camino::Utf8PathBuf;
-
 use super::{
-    KeyError,
-    anchor::{Note, Written},
-    instant,
-    signature::sign,
+    chain::instant,
+    head_file::{Anchor, Sign, Written},
+    place::Ledger,
+    record::Head,
+    store::{StoreError, read},
+    words::LedgerError,
 };
-use crate::{
-    host,
-    ledger::{Head, Ledger, LedgerError, StoreError, read},
-};
+use crate::host;
 
 impl Ledger<'_> {
-    /// Sets the key that signs the head.
-    pub(crate) fn signed_by(mut self, sign_key: Option<Utf8PathBuf>) -> Self {
-        self.head.sign_key = sign_key;
+    /// Sets what signs the head.
+    pub(crate) fn signed_by(mut self, sign: Option<Sign>) -> Self {
+        self.head.sign = sign;
         self
     }
 
@@ -41,8 +38,8 @@ impl Ledger<'_> {
             }
             Written::Unopened(why) => return Err(why.into()),
             // Another run was faster; or the ledger is shorter than it was, and the file is the evidence.
-            Written::Note(before) if before.seq >= head.seq => return Ok(()),
-            Written::Note(before) => {
+            Written::Link(before) if before.seq >= head.seq => return Ok(()),
+            Written::Link(before) => {
                 let held = read(&mut *self.store, |tx| tx.of::<Head>(before.seq))?;
                 if held.is_none_or(|held| held.entry_hash != before.entry_hash) {
                     let why = format!(
@@ -53,31 +50,31 @@ impl Ledger<'_> {
                 }
             }
         }
-        match self.note(head) {
+        match self.anchor(head) {
             (_, Some(why)) => Err(why.into()),
             (note, None) => Ok(self.head.write(&note)?),
         }
     }
 
     /// A copy of a link. Somebody who cannot read the private key gets it without a signature, and the reason.
-    fn note(&self, head: &Head) -> (Note, Option<KeyError>) {
-        let mut note = Note {
+    fn anchor(&self, head: &Head) -> (Anchor, Option<String>) {
+        let mut anchor = Anchor {
             seq: head.seq,
             entry_hash: head.entry_hash.clone(),
             at: Some(instant(self.host.timestamp())),
             host: Some(host::name()),
             signature: None,
         };
-        let key = self.head.sign_key.as_ref();
-        match key.map(|key| sign(key, &note.text())).transpose() {
-            Ok(signature) => note.signature = signature,
-            Err(why) => return (note, Some(why)),
+        let sign = self.head.sign.as_ref();
+        match sign.map(|sign| sign(&anchor.text())).transpose() {
+            Ok(signature) => anchor.signature = signature,
+            Err(why) => return (anchor, Some(why)),
         }
-        (note, None)
+        (anchor, None)
     }
 
     /// Waits until what was read is on the disk, so that no link is told that a failure takes back.
-    pub(super) fn sync(&mut self) {
+    pub(crate) fn sync(&mut self) {
         if let Err(why) = self.store.sync() {
             tracing::warn!("It is not known whether the newest links are on the disk: {why}");
         }
@@ -86,7 +83,7 @@ impl Ledger<'_> {
     /// Copies of links, to be kept elsewhere: of the last link of each session since the newest knot, or of that knot. No
     /// link can be removed or changed without making one of them wrong. Somebody who cannot read the private key gets
     /// them without a signature, and the reason.
-    pub(crate) fn anchors(&mut self) -> Result<Vec<(Note, Option<KeyError>)>, LedgerError> {
+    pub(crate) fn anchors(&mut self) -> Result<Vec<(Anchor, Option<String>)>, LedgerError> {
         let heads = read::<_, StoreError>(&mut *self.store, |tx| {
             let knot = tx.newest_knot()?;
             let ends = tx.ends_since(knot.as_ref().map_or(0, |knot| knot.seq))?;
@@ -97,6 +94,6 @@ impl Ledger<'_> {
             })
         })?;
         self.sync();
-        Ok(heads.iter().map(|head| self.note(head)).collect())
+        Ok(heads.iter().map(|head| self.anchor(head)).collect())
     }
 }
