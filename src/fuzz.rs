@@ -200,10 +200,12 @@ pub fn signature(bytes: &[u8]) {
 mod tests {
     use std::{fs, path::Path};
 
+    type Target = (&'static str, fn(&[u8]));
+
     #[test]
     fn every_seed_keeps_every_promise() {
         let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds");
-        let targets: [(&str, fn(&[u8])); 7] = [
+        let targets: [Target; 7] = [
             ("reader", super::reader),
             ("catalog", super::catalog),
             ("message", super::message),

@@ -186,7 +186,7 @@ fn existing(folder: &File, name: &OsStr, path: &Path) -> Result<Option<File>, To
 }
 
 fn refused(path: &Path, problem: &str) -> ToolError {
-    ToolError::argument("target_path", format!("{path:?} {problem}"))
+    ToolError::argument("target_path", format!("\"{}\" {problem}", path.display()))
 }
 
 fn failed(operation: &str, path: &Path, error: impl Into<io::Error>) -> ToolError {

@@ -36,7 +36,7 @@ fn the_doctor_is_told_which_engine_there_is() {
     let bench = Bench::new();
     match probe(&bench.settings, &bench.path()) {
         EngineState::Ready(what) => {
-            assert_eq!(what, format!("DuckDB v1.5.6 at {}", library("1.5.6")))
+            assert_eq!(what, format!("DuckDB v1.5.6 at {}", library("1.5.6")));
         }
         EngineState::Absent(why) | EngineState::Unusable(why) => panic!("{why}"),
     }
