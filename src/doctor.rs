@@ -23,7 +23,7 @@ use crate::{
 };
 
 pub(crate) use ask::input_schema;
-use finding::{About, Kind, Subject, count};
+use finding::{About, FindingKind, Subject, count};
 pub(crate) use finding::{Finding, Level};
 pub(crate) use listing::{Listing, list_tools, unnamed};
 
@@ -125,7 +125,7 @@ impl Doctor<'_> {
             Err(error) => {
                 self.note(Finding::problem(
                     &about,
-                    Kind::CatalogUnusable,
+                    FindingKind::CatalogUnusable,
                     error.to_string(),
                     "`oneact init` writes a starter catalog if there is none; docs/catalog.md describes every key",
                 ));
@@ -140,10 +140,10 @@ impl Doctor<'_> {
                 count(capabilities, "capability", "capabilities"),
                 count(checked.servers.len(), "server", "servers")
             );
-            self.note(Finding::good(&about, Kind::CatalogGood, what));
+            self.note(Finding::good(&about, FindingKind::CatalogGood, what));
         }
         for problem in &checked.problems {
-            let (unusable, unknown) = (Kind::EntryUnusable, Kind::CapabilityUnknown);
+            let (unusable, unknown) = (FindingKind::EntryUnusable, FindingKind::CapabilityUnknown);
             let (subject, kind, remedy) = match &problem.about {
                 catalog::About::File => (about.clone(), unusable, CORRECT),
                 catalog::About::Server(name) => {
@@ -168,18 +168,18 @@ impl Doctor<'_> {
     /// name another ledger.
     fn ledger(&mut self) {
         let about = Subject::of(About::Ledger);
-        let unknown = |finding: &Finding| finding.kind == Kind::CatalogUnusable;
+        let unknown = |finding: &Finding| finding.kind == FindingKind::CatalogUnusable;
         let finding = match self.setup.project.recordable(self.host) {
             Ok(None) => return,
             Err(_) if self.diagnosis.findings.iter().any(unknown) => return,
             Ok(Some(place)) => {
                 let what =
                     format!("{place} can be read and written; `oneact verify` checks its records");
-                Finding::good(&about, Kind::LedgerGood, what)
+                Finding::good(&about, FindingKind::LedgerGood, what)
             }
             Err(why) => Finding::problem(
                 &about,
-                Kind::LedgerUnusable,
+                FindingKind::LedgerUnusable,
                 why,
                 "correct this problem, or name another ledger with `[ledger] uri` or $ONEACT_LEDGER; until then, requests with effects are refused",
             ),
@@ -192,7 +192,7 @@ impl Doctor<'_> {
         if let Err(error) = self.setup.project.can_sign() {
             self.note(Finding::warning(
                 &Subject::of(About::Ledger),
-                Kind::SignKeyUnusable,
+                FindingKind::SignKeyUnusable,
                 error.to_string(),
                 "correct `[ledger] sign_key`; until then, no run updates the head of the ledger, and `oneact verify` does not find out whether its end was cut off",
             ));
@@ -205,21 +205,21 @@ impl Doctor<'_> {
         if let Err(failure) = can_report(root) {
             self.note(Finding::problem(
                 &about,
-                Kind::PlansUnusable,
+                FindingKind::PlansUnusable,
                 format!("{root}: {}", failure.message),
                 "make it a directory that your user can write to; until then, file plans are refused",
             ));
         } else if let Err(failure) = can_change(root) {
             self.note(Finding::warning(
                 &about,
-                Kind::RootUnwritable,
+                FindingKind::RootUnwritable,
                 format!("{root}: {}", failure.message),
                 "make the root writable for your user; until then, file plans can change only files in subdirectories",
             ));
         } else if let Some(lacks) = lacks(root).ok().filter(|lacks| !lacks.is_empty()) {
             let limited = Finding::warning(
                 &about,
-                Kind::PlansLimited,
+                FindingKind::PlansLimited,
                 format!("{root}: its file system lacks something that file plans use"),
                 "no action is needed if you accept this; otherwise, use a root on ext4, XFS, Btrfs or tmpfs",
             );
@@ -239,7 +239,7 @@ impl Doctor<'_> {
         for (id, _) in reviewed {
             self.note(Finding::problem(
                 &Subject::named(About::Capability, id),
-                Kind::ReviewUnrecorded,
+                FindingKind::ReviewUnrecorded,
                 "a person must review its results, but no ledger records them",
                 "name a ledger with `[ledger] uri` or $ONEACT_LEDGER, or remove `requires_post_review`; until then, its tasks are refused",
             ));
@@ -261,25 +261,25 @@ impl Doctor<'_> {
         self.note(match probed {
             Err(error @ StoreError::Object(_)) => Finding::problem(
                 &about,
-                Kind::StoreUnusable,
+                FindingKind::StoreUnusable,
                 error.to_string(),
                 "check `[storage]`: the name of the bucket, its endpoint and region; and the credentials, which come from the \
                  environment or the profile that `[storage] profile` names",
             ),
             Err(error) => Finding::problem(
                 &about,
-                Kind::StoreUnusable,
+                FindingKind::StoreUnusable,
                 error.to_string(),
                 "make the directory writable for your user, or name another directory with `[storage] uri`",
             ),
             Ok((Probed::Bucket { uri, conditions }, _)) => match conditions {
                 Conditions::Honoured => {
                     let what = format!("{uri} can be written to, and never overwrites an object of another program");
-                    Finding::good(&about, Kind::StoreGood, what)
+                    Finding::good(&about, FindingKind::StoreGood, what)
                 }
                 Conditions::Ignored => Finding::warning(
                     &about,
-                    Kind::StoreUnconditional,
+                    FindingKind::StoreUnconditional,
                     format!("{uri} can be written to, but its server ignores the condition that no object is there"),
                     "let no other program write below this prefix; two programs that write the same object at the same time \
                      would not be noticed",
@@ -287,7 +287,7 @@ impl Doctor<'_> {
             },
             Ok((Probed::Directory(room), _)) if room.free_bytes < NEARLY_FULL => Finding::warning(
                 &about,
-                Kind::StoreNearlyFull,
+                FindingKind::StoreNearlyFull,
                 format!("{} has only {} left", room.tried, bytes(room.free_bytes)),
                 "free some space, or name another directory with `[storage] uri`",
             ),
@@ -295,7 +295,7 @@ impl Doctor<'_> {
                 let dir = store.dir().unwrap_or(&room.tried);
                 let free = bytes(room.free_bytes);
                 let what = format!("{dir} can be written to; {free} are free");
-                Finding::good(&about, Kind::StoreGood, what)
+                Finding::good(&about, FindingKind::StoreGood, what)
             }
         });
     }
@@ -316,7 +316,7 @@ impl Doctor<'_> {
             Err(error) => {
                 self.note(Finding::problem(
                     &about,
-                    Kind::ScratchUnusable,
+                    FindingKind::ScratchUnusable,
                     error.to_string(),
                     "make it a directory that your user owns, or name another directory with $ONEACT_STATE_DIR; without it, no server can be started",
                 ));
@@ -325,14 +325,14 @@ impl Doctor<'_> {
         };
         self.note(if mode & !PRIVATE == 0 {
             let what = format!("{dir} can be written to by its owner only");
-            Finding::good(&about, Kind::ScratchGood, what)
+            Finding::good(&about, FindingKind::ScratchGood, what)
         } else {
             let what = format!(
                 "{dir} has mode {mode:04o}: other users may be able to read the files of a run"
             );
             Finding::warning(
                 &about,
-                Kind::ScratchOpen,
+                FindingKind::ScratchOpen,
                 what,
                 format!("chmod 700 '{dir}'"),
             )
@@ -343,7 +343,7 @@ impl Doctor<'_> {
                 count(dirs.len(), "directory", "directories")
             );
             let remedy = "no action is needed: every run removes them, and so does this check";
-            let finding = Finding::warning(&about, Kind::ScratchLeftOver, what, remedy);
+            let finding = Finding::warning(&about, FindingKind::ScratchLeftOver, what, remedy);
             self.note(finding.with(dirs.iter().map(ToString::to_string).collect()));
         }
         Some(scratch)
@@ -357,7 +357,7 @@ impl Doctor<'_> {
             let now = server.idle.map_or("in a call", |_| "idle");
             self.note(Finding::good(
                 &Subject::named(About::Server, &server.name),
-                Kind::ServerWarm,
+                FindingKind::ServerWarm,
                 format!(
                     "it is kept between runs: process {pid}, {}, {now}; `oneact warm stop` ends it",
                     count(usize::try_from(uses).unwrap_or(usize::MAX), "run", "runs")

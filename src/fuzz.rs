@@ -43,7 +43,13 @@ pub fn reader(bytes: &[u8]) {
         })
     };
     let arrived = Arrived::read(Ok(bytes.to_vec()), host.moment(), host);
-    let answer = perform(&arrived, &settings, host, &Course::default(), &|_| {});
+    let answer = perform(
+        &arrived,
+        &settings,
+        host,
+        (&Course::default(), &|_| {}),
+        None,
+    );
     let envelope: Value = serde_json::from_slice(&answer.line).unwrap_or_default();
     assert!(schema.is_some(), "the schema does not compile");
     let misfit = schema

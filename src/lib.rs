@@ -15,10 +15,8 @@ mod executor;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzz;
-mod gate;
 mod gateway;
 pub mod host;
-mod inputs;
 mod ledger;
 mod mcp;
 mod people;

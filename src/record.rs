@@ -85,27 +85,24 @@ impl Project {
     /// The files and directories that oneact keeps for itself: no plan and no built-in server may touch them. An
     /// unreadable catalog adds none: then nothing is recorded either.
     pub(crate) fn own_files(&self) -> Vec<Utf8PathBuf> {
-        let mut own = self.own_files_by(&self.rule().unwrap_or_default());
-        own.extend(self.incoming());
-        own.extend(self.allowed_signers());
-        own
-    }
-
-    /// The directory of the asset store that is oneact's own; none if the store cannot be used.
-    fn incoming(&self) -> Option<Utf8PathBuf> {
-        let storage = match Catalog::load(&self.catalog) {
-            Err(CatalogError::Missing { .. }) => Storage::default(),
-            catalog => storage(&catalog.ok()?.tables().ok()?).ok()?,
+        let catalog = Catalog::load(&self.catalog);
+        let tables = catalog.as_ref().ok();
+        let tables = tables.and_then(|catalog| catalog.tables().ok());
+        let rule = tables.as_ref().and_then(|tables| ledger_rule(tables).ok());
+        let mut own = self.own_files_by(&rule.unwrap_or_default());
+        // The directory of the asset store that is oneact's own, if the store can be used.
+        let storage = match (&catalog, &tables) {
+            (Err(CatalogError::Missing { .. }), _) => Some(Storage::default()),
+            (_, Some(tables)) => storage(tables).ok(),
+            (_, None) => None,
         };
-        let store = Store::open(&storage, &self.root, &self.state_dir);
-        store.ok()?.incoming()
-    }
-
-    /// The file of keys whose signatures approve: no plan may add a key.
-    fn allowed_signers(&self) -> Option<Utf8PathBuf> {
-        let catalog = Catalog::load(&self.catalog).ok()?;
-        let settings = approval_settings(&catalog.tables().ok()?).ok()?;
-        Some(self.root.join(settings.allowed_signers?))
+        let store = storage.map(|storage| Store::open(&storage, &self.root, &self.state_dir));
+        own.extend(store.and_then(|store| store.ok()?.incoming()));
+        // The file of keys whose signatures approve: no plan may add a key.
+        let settings = tables.as_ref().map(approval_settings);
+        let signers = settings.and_then(|settings| settings.ok()?.allowed_signers);
+        own.extend(signers.map(|file| self.root.join(file)));
+        own
     }
 
     fn own_files_by(&self, rule: &LedgerRule) -> Vec<Utf8PathBuf> {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    catalog::{ToolJob, seal},
+    catalog::{Access, ToolJob},
     envelope::Received,
     executor::{Context, GrantWork, Hidden, Work},
     ledger::{Ask, Asked, AskedStep, Effects, Signatures, StateChange, Under, home},
@@ -75,7 +75,7 @@ pub(crate) fn under<'a>(
     };
     Some(Under {
         operation_id: operation(received)?,
-        seal: access.map(seal).unwrap_or_default(),
+        seal: access.map(Access::seal).unwrap_or_default(),
         home: root(context),
     })
 }

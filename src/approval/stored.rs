@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::request::Approval;
 use crate::{
+    catalog::Caller,
     envelope::{Received, Source, parse},
     executor::Hidden,
-    gate::Caller,
     ledger::{Asked, Bound, Row},
     task::{CallContext, NamedSession, SessionFrom},
 };

@@ -21,8 +21,8 @@ use super::{
 };
 use crate::{
     catalog::{
-        Application, Audience, Catalog, Hit, Listed, Matched, ToolForm, find, has_standard, list,
-        pipelines, prompt, search, tools,
+        Application, Catalog, Hit, Listed, Matched, ToolForm, find, has_standard, list, pipelines,
+        prompt, search, tools,
     },
     host::{self, Interrupts},
     task::{CallContext, visible, visible_lines},
@@ -238,7 +238,7 @@ fn render(args: &RenderArgs) -> Result<ExitCode, Stop> {
     }
     let listed = load(&args.places, CatalogExtent::Entries)?;
     let mut entries = found_in(&listed, args.context);
-    entries.retain(|entry| entry.audience == Audience::Models);
+    entries.retain(|entry| entry.common.is_action);
     let form = match args.form {
         RenderForm::Prompt | RenderForm::Application => {
             return Ok(printed(prompt(&entries, args.max_chars), 0));

@@ -149,7 +149,13 @@ fn shown(task: &[u8], settings: &Settings, host: &Host) -> Option<String> {
         ..settings.clone()
     };
     let arrived = Arrived::read(Ok(task.to_vec()), host.moment(), host);
-    let answer = perform(&arrived, &settings, host, &Course::default(), &|_| ());
+    let answer = perform(
+        &arrived,
+        &settings,
+        host,
+        (&Course::default(), &|_| ()),
+        None,
+    );
     let outcome = answer.outcome();
     let preview = outcome.preview.as_ref()?;
     show_diff(preview);

@@ -95,7 +95,7 @@ pub(super) fn import(args: &ImportArgs, interrupts: Interrupts) -> Result<ExitCo
     let mut new = Vec::new();
     for ConfigurationFile { path, servers } in sources {
         for server in servers {
-            let place = format!("{path}:{}", server.line);
+            let place = path.to_string();
             new.extend(work.sorted(&server.name, server.start, &place, &new));
         }
     }

@@ -101,7 +101,13 @@ fn execute(
     };
     let run = |task| {
         let arrived = Arrived::read(Ok(task), host.moment(), host);
-        let answer = perform(&arrived, &settings, host, &Course::default(), &|_| ());
+        let answer = perform(
+            &arrived,
+            &settings,
+            host,
+            (&Course::default(), &|_| ()),
+            None,
+        );
         Ran {
             outcome: answer.into_outcome(),
             operation: arrived.operation,

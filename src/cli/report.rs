@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     host::{Host, Interrupts},
-    perform::{Difference, FileExhibit, Mode, Settings, perform_typed},
+    perform::{Difference, FileExhibit, Mode, Settings, perform_own},
     task::{Outcome, Task, visible},
 };
 
@@ -55,7 +55,7 @@ pub(super) fn run(args: &ReportArgs, interrupts: Interrupts) -> Result<ExitCode,
     };
     let plan = plan_named(&settings.project.root, &args.plan);
     let echo = json!({"report": args.plan.as_str()});
-    let answer = perform_typed("report", echo, Task::Status(plan), &settings, &host);
+    let answer = perform_own("report", echo, Task::Status(plan), &settings, &host);
     let outcome = answer.outcome();
     if let Some(failure) = &outcome.failure {
         return Err(stop(1)(&failure.message));

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::{
     host::{self, Host, Interrupts},
-    perform::{Answer, Settings, perform_typed},
+    perform::{Answer, Settings, perform_own},
     task::{Asker, PlanName, RollbackOrder, State, Task, visible},
 };
 
@@ -51,7 +51,7 @@ pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> Result<ExitCod
             Asker::Person
         },
     };
-    let answer = perform_typed("rollback", echo, Task::Rollback(order), &settings, &host);
+    let answer = perform_own("rollback", echo, Task::Rollback(order), &settings, &host);
     host.interrupts().stand_down();
     let code = answer.exit_code(host.interrupts().caught());
     // The document is the envelope.

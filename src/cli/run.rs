@@ -172,7 +172,13 @@ fn answer(
         ..
     } = &*watched;
     let answer = panic::catch_unwind(AssertUnwindSafe(|| {
-        perform(arrived, settings, host, course, &|seen| watched.see(seen))
+        perform(
+            arrived,
+            settings,
+            host,
+            (course, &|seen| watched.see(seen)),
+            None,
+        )
     }))
     .unwrap_or_else(|_| broken(arrived, settings.reply, host));
     watched.shown.end();

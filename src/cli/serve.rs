@@ -24,7 +24,7 @@ use crate::{
     envelope::{self, MAX_BYTES},
     gateway::{Door, Elicit, Gateway},
     host::{self, Clock, Host, Interrupts},
-    perform::{Arrived, RunEvent, broken, keep, perform_with},
+    perform::{Arrived, RunEvent, broken, keep, perform},
     servers,
     task::{Course, OperationId, duration_or_seconds},
 };
@@ -210,7 +210,7 @@ pub(super) fn supervise(args: &RunArgs, interrupts: Interrupts) -> Result<ExitCo
                     tell(&progress_line(done));
                 }
             };
-            perform_with(Some(&kept), &arrived, &settings, &host, (&course, &watch))
+            perform(&arrived, &settings, &host, (&course, &watch), Some(&kept))
         }));
         let defect = answer.is_err();
         let answer = answer.unwrap_or_else(|_| broken(&arrived, settings.reply, &host));

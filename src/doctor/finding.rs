@@ -10,7 +10,7 @@ use crate::{catalog::Code, task::Secrets};
 pub(crate) struct Finding {
     pub(crate) level: Level,
     #[serde(rename = "finding")]
-    pub(super) kind: Kind,
+    pub(super) kind: FindingKind,
     pub(crate) subject: Subject,
     /// The text, without the subject.
     pub(crate) what: String,
@@ -66,7 +66,7 @@ pub(super) enum About {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Kind {
+pub(super) enum FindingKind {
     CatalogGood,
     /// The file is missing, unreadable, or not a catalog.
     CatalogUnusable,
@@ -178,7 +178,7 @@ impl fmt::Display for Subject {
 }
 
 impl Finding {
-    pub(super) fn good(subject: &Subject, kind: Kind, what: impl Into<String>) -> Self {
+    pub(super) fn good(subject: &Subject, kind: FindingKind, what: impl Into<String>) -> Self {
         Self {
             level: Level::Good,
             kind,
@@ -191,7 +191,7 @@ impl Finding {
 
     pub(super) fn warning(
         subject: &Subject,
-        kind: Kind,
+        kind: FindingKind,
         what: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
@@ -204,7 +204,7 @@ impl Finding {
 
     pub(super) fn problem(
         subject: &Subject,
-        kind: Kind,
+        kind: FindingKind,
         what: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
@@ -222,15 +222,15 @@ impl Finding {
     pub(crate) fn code(&self) -> Option<Code> {
         match (self.kind, self.subject.kind, self.level) {
             (_, _, Level::Good) => None,
-            (Kind::EffectsBetter, ..) => Some(Code::CAT061),
-            (Kind::DescriptionChanged, ..) => Some(Code::CAT062),
+            (FindingKind::EffectsBetter, ..) => Some(Code::CAT061),
+            (FindingKind::DescriptionChanged, ..) => Some(Code::CAT062),
             (
-                Kind::ToolMissing
-                | Kind::ToolChanged
-                | Kind::ToolSchemaUnusable
-                | Kind::ParameterUnknown
-                | Kind::ParameterMissing
-                | Kind::ScratchUnusable,
+                FindingKind::ToolMissing
+                | FindingKind::ToolChanged
+                | FindingKind::ToolSchemaUnusable
+                | FindingKind::ParameterUnknown
+                | FindingKind::ParameterMissing
+                | FindingKind::ScratchUnusable,
                 ..,
             )
             | (_, About::Server, Level::Problem) => Some(Code::CAT060),
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn the_schema_lists_the_kinds() {
         // The error of an unknown word names every word, each between two backticks.
-        let error = serde_json::from_value::<Kind>(Value::from("?")).expect_err("unknown");
+        let error = serde_json::from_value::<FindingKind>(Value::from("?")).expect_err("unknown");
         let error = error.to_string();
         let kinds: Vec<&str> = error.split('`').skip(3).step_by(2).collect();
         let schema: Value =

@@ -5,7 +5,7 @@ use crate::{
     task::{Argument, Pipeline},
 };
 
-use super::{About, Doctor, Finding, Kind, Subject, server::find_program};
+use super::{About, Doctor, Finding, FindingKind, Subject, server::find_program};
 
 impl Doctor<'_> {
     pub(super) fn pipeline(&mut self, pipeline: &Pipeline) {
@@ -18,7 +18,7 @@ impl Doctor<'_> {
         for name in unset {
             self.note(Finding::problem(
                 &about,
-                Kind::VariableUnset,
+                FindingKind::VariableUnset,
                 format!("it needs the environment variable {name}, which is not set, or not UTF-8"),
                 format!("export {name}, or remove it from `env_pass` in {entry}"),
             ));
@@ -40,7 +40,7 @@ impl Doctor<'_> {
         self.note(match find_program(&program, &about, &entry) {
             Ok(path) => {
                 let what = format!("its program {path} is there");
-                Finding::good(&about, Kind::PipelineGood, what)
+                Finding::good(&about, FindingKind::PipelineGood, what)
             }
             Err(finding) => finding,
         });

@@ -12,7 +12,7 @@ use crate::{
     task::{Protocol, redact_presigned, redact_value},
 };
 
-use super::{About, CORRECT, Doctor, Finding, Kind, Subject, count, finding::time};
+use super::{About, CORRECT, Doctor, Finding, FindingKind, Subject, count, finding::time};
 
 /// The era of a version of MCP. Versions are ISO dates, so their texts compare as dates.
 fn era(version: &str) -> &'static str {
@@ -43,7 +43,7 @@ impl Doctor<'_> {
             let declared = spec.protocol.name();
             self.note(Finding::problem(
                 &about,
-                Kind::ProtocolWrong,
+                FindingKind::ProtocolWrong,
                 format!(
                     "its entry says `protocol = \"{declared}\"`, but the server speaks {spoken}"
                 ),
@@ -73,7 +73,7 @@ impl Doctor<'_> {
         for name in &unset {
             self.note(Finding::problem(
                 about,
-                Kind::VariableUnset,
+                FindingKind::VariableUnset,
                 format!("it needs the environment variable {name}, which is not set, or not UTF-8"),
                 match server.remote {
                     Some(_) => format!("export {name}, or remove it from {entry}"),
@@ -87,7 +87,7 @@ impl Doctor<'_> {
         let spec = match executor::launch(server, &self.setup.project.root, scratch, &[]) {
             Ok(spec) => spec,
             Err(failure) => {
-                let kind = Kind::EntryUnusable;
+                let kind = FindingKind::EntryUnusable;
                 self.note(Finding::problem(about, kind, failure.message, CORRECT));
                 return None;
             }
@@ -99,7 +99,7 @@ impl Doctor<'_> {
         if !start.cwd.is_dir() {
             self.note(Finding::problem(
                 about,
-                Kind::DirectoryMissing,
+                FindingKind::DirectoryMissing,
                 format!("its working directory {} does not exist", start.cwd),
                 format!("create it, or correct `cwd` in {entry}"),
             ));
@@ -108,7 +108,7 @@ impl Doctor<'_> {
         if let Some(program) = runner(start) {
             self.note(Finding::warning(
                 about,
-                Kind::ColdStart,
+                FindingKind::ColdStart,
                 format!("`{program}` may search for its package, or download it, at every start"),
                 format!(
                     "install the package and name its program in {entry}: then every start is fast and uses the same version"
@@ -161,7 +161,7 @@ impl Doctor<'_> {
                     count(tools.len(), "tool", "tools"),
                     era(protocol),
                 );
-                Finding::good(about, Kind::ServerGood, what)
+                Finding::good(about, FindingKind::ServerGood, what)
             }
             Err(error) => {
                 let remedy = match spec.program() {
@@ -171,14 +171,14 @@ impl Doctor<'_> {
                     None => format!("correct {entry}, or what runs at its `url`"),
                 };
                 let what = of_it(&error.to_string(), &spec.name);
-                Finding::problem(about, Kind::ServerFailed, what, remedy)
+                Finding::problem(about, FindingKind::ServerFailed, what, remedy)
                     .with(last(&report.stderr_tail))
             }
         });
         if seen.ready_after.is_some() && ready_after > spec.startup_timeout / 2 {
             self.note(Finding::warning(
                 about,
-                Kind::Slow,
+                FindingKind::Slow,
                 format!(
                     "it was ready only after {}; the limit is {}",
                     time(ready_after),
@@ -193,7 +193,7 @@ impl Doctor<'_> {
             let sample = noise.sample.lines().take(LINES).map(str::to_owned);
             let finding = Finding::warning(
                 about,
-                Kind::Noise,
+                FindingKind::Noise,
                 format!(
                     "it writes output to stdout that is not a protocol message: {}",
                     count(lines, "line", "lines")
@@ -205,7 +205,7 @@ impl Doctor<'_> {
         if report.parting == Parting::Helped {
             self.note(Finding::warning(
                 about,
-                Kind::EndIgnored,
+                FindingKind::EndIgnored,
                 format!(
                     "it did not end within {} after its stdin was closed, and was ended by a signal",
                     time(spec.shutdown_grace)
@@ -221,7 +221,7 @@ impl Doctor<'_> {
             let processes: Vec<String> = processes.collect();
             self.note(Finding::warning(
                 about,
-                Kind::LeftBehind,
+                FindingKind::LeftBehind,
                 format!(
                     "it left processes behind, which oneact ended: {}",
                     processes.join(", ")
@@ -311,14 +311,14 @@ pub(super) fn find_program(
     if let Some(path) = found.iter().find(meant) {
         return Err(Finding::problem(
             about,
-            Kind::CommandNotExecutable,
+            FindingKind::CommandNotExecutable,
             format!("its command {path} is not a program that this user may execute"),
             format!("chmod +x '{path}', or start it with its interpreter in {entry}"),
         ));
     }
     let missing = Finding::problem(
         about,
-        Kind::CommandMissing,
+        FindingKind::CommandMissing,
         format!("its command {shown}"),
         format!("install it, or write the command of an installed program into {entry}"),
     );

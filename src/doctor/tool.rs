@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    About, Doctor, Finding, Kind, Level, NewPin, Subject,
+    About, Doctor, Finding, FindingKind, Level, NewPin, Subject,
     server::{finds_program, search_path},
 };
 
@@ -42,7 +42,7 @@ impl Doctor<'_> {
             let (tool, server) = (&entry.tool, &entry.server);
             let what =
                 format!("`{tool}` of {server} exists and accepts the parameters of the entry");
-            findings.push(Finding::good(&pair.about, Kind::ToolGood, what));
+            findings.push(Finding::good(&pair.about, FindingKind::ToolGood, what));
         }
         let (pin, old) = (tool.pin(), entry.pinned.as_ref());
         let replaces = old.map(|pinned| pinned.pin.clone());
@@ -80,7 +80,7 @@ impl Pair<'_> {
             ),
         };
         let what = format!("its server has no tool `{tool}`");
-        Finding::problem(&self.about, Kind::ToolMissing, what, remedy)
+        Finding::problem(&self.about, FindingKind::ToolMissing, what, remedy)
     }
 
     /// Compares the tool with the entry's pin. If there is none, the finding states the tool's pin.
@@ -88,13 +88,13 @@ impl Pair<'_> {
         let (name, pin) = (&self.entry.tool, tool.pin());
         let Some(pinned) = &self.entry.pinned else {
             let what = format!("the pin of `{name}` is {pin}");
-            return Finding::good(&self.about, Kind::ToolPin, what);
+            return Finding::good(&self.about, FindingKind::ToolPin, what);
         };
         let Some(drift) = pinned.pin.drift(pin.clone()) else {
             if pinned.pin.describes_another(&pin) {
                 return Finding::warning(
                     &self.about,
-                    Kind::DescriptionChanged,
+                    FindingKind::DescriptionChanged,
                     format!("the description of `{name}` does not match its pin; now {pin}"),
                     format!(
                         "read the new description, then write the new pin into {}",
@@ -103,7 +103,7 @@ impl Pair<'_> {
                 );
             }
             let what = format!("`{name}` matches its pin: {pin}");
-            return Finding::good(&self.about, Kind::ToolPin, what);
+            return Finding::good(&self.about, FindingKind::ToolPin, what);
         };
         Finding {
             level: match pinned.on_drift {
@@ -112,7 +112,7 @@ impl Pair<'_> {
             },
             ..Finding::problem(
                 &self.about,
-                Kind::ToolChanged,
+                FindingKind::ToolChanged,
                 format!("`{name}` does not match its pin: {drift}"),
                 format!(
                     "find out what has changed, then write the new pin into {}",
@@ -137,7 +137,7 @@ impl Pair<'_> {
         };
         vec![Finding::problem(
             &self.about,
-            Kind::ToolSchemaUnusable,
+            FindingKind::ToolSchemaUnusable,
             format!(
                 "the input schema of `{}` cannot be used, and the entry has no schema: {reason}",
                 self.entry.tool
@@ -185,7 +185,7 @@ impl Pair<'_> {
                 };
                 Finding {
                     level,
-                    ..Finding::problem(&self.about, Kind::ParameterUnknown, what, remedy)
+                    ..Finding::problem(&self.about, FindingKind::ParameterUnknown, what, remedy)
                 }
             })
             .collect()
@@ -212,14 +212,14 @@ impl Pair<'_> {
             if closed && own.property(name).is_none() {
                 Finding::problem(
                     &self.about,
-                    Kind::ParameterMissing,
+                    FindingKind::ParameterMissing,
                     format!("{what} neither sets it nor allows a task to set it"),
                     format!("add `{shown}` to `bind`, `defaults` or the schema of {at}"),
                 )
             } else {
                 Finding::warning(
                     &self.about,
-                    Kind::ParameterMissing,
+                    FindingKind::ParameterMissing,
                     format!("{what} allows a task to leave it out"),
                     format!("require `{shown}` in the schema of {at}, or give it a default"),
                 )
@@ -245,7 +245,7 @@ impl Pair<'_> {
             };
             Finding::problem(
                 &self.about,
-                Kind::ProgramMissing,
+                FindingKind::ProgramMissing,
                 format!(
                     "`{}` starts the program `{program}`, which is in no directory of the PATH of its server",
                     tool.name
@@ -271,7 +271,7 @@ impl Pair<'_> {
             },
             ..Finding::problem(
                 &self.about,
-                Kind::EffectsBetter,
+                FindingKind::EffectsBetter,
                 format!(
                     "the entry says `{effect} = {}`, but the server says {worse}",
                     !worse
@@ -295,7 +295,7 @@ fn sendable(entry: &Entry) -> BTreeSet<String> {
         .iter()
         .flat_map(|pattern| pattern.capture_names().flatten());
     let retried = entry.retry.iter().flat_map(|rule| {
-        let scaled = rule.multiply.iter().map(|scale| &scale.parameter);
+        let scaled = rule.multiply.iter().map(|(name, _)| name);
         rule.set.keys().chain(scaled)
     });
     let names = entry.defaults.keys().chain(declared).chain(retried);

@@ -17,7 +17,7 @@ use rmcp::{
 };
 use serde_json::{Map, Value, json};
 use tokio::{
-    sync::{Semaphore, watch},
+    sync::watch,
     time::{MissedTickBehavior, interval, sleep},
 };
 
@@ -27,14 +27,13 @@ use crate::{
 };
 
 use super::{
-    Gateway,
     answer::{Answered, answered, refused},
     caller::Caller,
     elicit::{Asked, Resumed, Way, call, way},
-    keeper::Keepers,
     offer::{Offer, Version},
     order::{Order, approved, order},
-    supervisor::{Started, start},
+    settings::Gateway,
+    supervisor::{Begun, Supervisors},
     told::{SILENCE, Told},
 };
 
@@ -63,8 +62,7 @@ pub(super) struct Shared {
     offer: watch::Sender<Arc<Offer>>,
     /// The last version of the catalog that could not be used.
     unusable: Mutex<Option<Version>>,
-    calls: Arc<Semaphore>,
-    keepers: Arc<Keepers>,
+    supervisors: Arc<Supervisors>,
     client_gone: watch::Receiver<()>,
 }
 
@@ -197,26 +195,20 @@ impl Handler {
     ) -> Result<Answered, Failure> {
         let shared = &self.shared;
         let token = context.meta.get_progress_token();
-        let stop = self.stop(context);
-        let flags = &shared.gateway.flags;
+        let kept = entry.and_then(|entry| offer.kept_server(entry));
+        let verb = if kept.is_some() { "supervise" } else { "run" };
         let served = format!("--served={}", self.caller.session().served);
-        let arguments =
-            |verb: &str| [&[verb.to_owned(), served.clone()], flags.as_slice()].concat();
-        let calls = Arc::clone(&shared.calls);
-        let Started {
+        let mut arguments = vec![verb.to_owned(), served];
+        arguments.extend_from_slice(&shared.gateway.flags);
+        arguments.append(&mut order.flags);
+        if kept.is_none() && token.is_some() {
+            arguments.push("--progress=jsonl".to_owned());
+        }
+        let stop = self.stop(context);
+        let Begun {
             answer,
             mut progress,
-        } = if let Some(server) = entry.and_then(|entry| offer.kept_server(entry)) {
-            let arguments = arguments("supervise");
-            shared
-                .keepers
-                .start(server, arguments, order.task, calls, stop)
-        } else {
-            if token.is_some() {
-                order.flags.push("--progress=jsonl".to_owned());
-            }
-            start(&arguments("run"), order, calls, stop)
-        };
+        } = shared.supervisors.start(kept, arguments, order.task, stop);
         let mut answer = Box::pin(answer);
         let mut told = Told::default();
         let line = loop {
@@ -248,15 +240,14 @@ impl Shared {
     pub(super) fn new(
         gateway: Gateway,
         offer: Offer,
-        (calls, keepers): (Arc<Semaphore>, Arc<Keepers>),
+        supervisors: Arc<Supervisors>,
         client_gone: watch::Receiver<()>,
     ) -> Self {
         Self {
             gateway,
             offer: watch::Sender::new(Arc::new(offer)),
             unusable: Mutex::default(),
-            calls,
-            keepers,
+            supervisors,
             client_gone,
         }
     }

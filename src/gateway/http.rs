@@ -34,9 +34,10 @@ use tokio::{
 use crate::servers::{ServeError, Vetted, runtime, vetted};
 
 use super::{
-    AT_ONCE, Opened, Sessions,
+    caller::Sessions,
     handler::{Arguments, Handler, Shared},
-    keeper::Keepers,
+    stdio::Opened,
+    supervisor::Supervisors,
 };
 
 /// The only path.
@@ -123,14 +124,11 @@ impl Opened {
         let address = door.listener.local_addr().map_err(failed)?;
         let listener = door.listener.try_clone().map_err(failed)?;
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-        let work = (
-            Arc::new(Semaphore::new(AT_ONCE as usize)),
-            Arc::new(Keepers::default()),
-        );
+        let supervisors = Arc::new(Supervisors::default());
         let (_alive, client_gone) = watch::channel(());
         let (refs, callers) = (Arc::default(), AtomicU64::new(0));
         let (config, door) = (Door::config(address.ip()), Arc::new(door));
-        let shared = Arc::new(Shared::new(gateway, offer, work, client_gone));
+        let shared = Arc::new(Shared::new(gateway, offer, supervisors, client_gone));
         let handler = move || {
             let number = format!("-{}", callers.fetch_add(1, Ordering::Relaxed));
             let caller = shared.gateway.caller(&number, &refs, Sessions::Each);

@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     catalog::{
-        APPLY_FILE_PLAN, Audience, Binds, Catalog, Executor, FilePlan, IMPROVISE, Listed,
-        RUN_APPROVED, ToolForm, Words, kept_servers, list, tools, unknown,
+        APPLY_FILE_PLAN, Capability, Catalog, Common, Executor, FilePlan, IMPROVISE, Listed,
+        RUN_APPROVED, ToolForm, kept_servers, list, tools, unknown,
     },
-    gate::Caller,
-    task::{CallContext, Failure, Fault, assess},
+    perform::caller_of_launch,
+    task::{CallContext, Failure, Fault},
 };
 
 /// What is offered according to one version of the catalog.
@@ -51,7 +51,7 @@ impl Offer {
         let seen = Version::of(catalog);
         let text = Catalog::load(catalog)?;
         let tables = text.tables()?;
-        let context = Caller::of_launch(profile, Some(&tables))?.context;
+        let context = caller_of_launch(profile, Some(&tables))?.context;
         let mut entries = list(&tables)?;
         if !entries.is_empty() && !entries.iter().any(|entry| is_offered(entry, context)) {
             tracing::warn!(
@@ -125,22 +125,11 @@ impl Offer {
 
 /// The entry of plans if the catalog has none.
 fn built_in() -> Listed {
-    let plan = FilePlan::built_in();
-    let hazards = plan.gated().hazards;
+    let plan = Capability::FilePlan(Box::new(FilePlan::built_in()));
     Listed {
-        id: APPLY_FILE_PLAN.to_owned(),
-        words: Words::default(),
-        audience: Audience::Models,
-        available_in: plan.access.available_in,
-        approval: plan.access.approval,
-        assessment: assess(&hazards),
-        effects: hazards.effects,
-        on_duplicate: Some(plan.on_duplicate),
-        fence: Vec::new(),
-        parameters: Vec::new(),
+        common: Common::of_action(""),
         schema: plan_schema().into(),
-        executor: Executor::FilePlan,
-        binds: Binds::Nothing,
+        ..Listed::of(&plan)
     }
 }
 
@@ -148,11 +137,7 @@ fn built_in() -> Listed {
 fn proposal() -> Listed {
     Listed {
         id: IMPROVISE.to_owned(),
-        words: Words {
-            description: PROPOSAL.to_owned(),
-            ..Words::default()
-        },
-        audience: Audience::Models,
+        common: Common::of_action(PROPOSAL),
         schema: proposal_schema(),
         executor: Executor::Steps(Vec::new()),
         ..built_in()
@@ -167,7 +152,7 @@ pub(super) fn proposes(entry: &Listed) -> bool {
 /// A plan needs no entry, so `apply_file_plan` is offered wherever a plan may be performed.
 fn is_offered(entry: &Listed, context: CallContext) -> bool {
     let applies = entry.id == APPLY_FILE_PLAN && entry.executor == Executor::FilePlan;
-    let acts = entry.audience == Audience::Models || applies;
+    let acts = entry.common.is_action || applies;
     acts && entry.available_in.contain(context)
 }
 
@@ -203,7 +188,7 @@ fn shown(entry: &Listed) -> Result<Tool, Failure> {
     })?;
     if entry.executor == Executor::FilePlan {
         tool.input_schema = Arc::new(plan_schema());
-        if entry.words.description.is_empty() {
+        if entry.common.description.is_empty() {
             tool.description = Some(PLAN.into());
         }
     }

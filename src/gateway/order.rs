@@ -1,6 +1,9 @@
 //! Makes the task of a call: the dispatch message that the supervisor reads.
 
+use std::fmt::Display;
+
 use rmcp::model::RequestId;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -29,8 +32,6 @@ pub(super) struct Order {
 pub(super) const REFS: &str = "oneact/refs";
 
 const KEY: &str = "oneact/idempotency_key";
-const SALT: &str = "oneact/salt";
-const UNDER: &str = "oneact/under";
 
 /// The number of digits of a task id. It appears in the names of assets.
 const DIGITS: usize = 16;
@@ -43,7 +44,7 @@ pub(super) fn order(
     known: &Refs,
     (session, earlier): (&Session, Option<String>),
 ) -> Result<Order, Failure> {
-    let meta = Meta::read(meta)?;
+    let (trace, meta) = (meta, Meta::read(meta)?);
     let request = format!("{OF_CALLS}{}:{}", session.process, json!(id));
     let key = match (earlier, meta.key) {
         (Some(earlier), Some(key)) if key != earlier => {
@@ -92,7 +93,8 @@ pub(super) fn order(
     };
     let metadata = json!({
         "session_id": session.named, "request_id": request, "idempotency_key": key,
-        "traceparent": meta.traceparent, "tracestate": meta.tracestate,
+        // The trace of the client (2026-07-28, SEP-414). The run checks it.
+        "traceparent": trace.get("traceparent"), "tracestate": trace.get("tracestate"),
     });
     let message = if entry.id == APPLY_FILE_PLAN && entry.executor == Executor::FilePlan {
         // The catalog may have no such entry. A plan that names no capability needs none.
@@ -120,18 +122,14 @@ pub(super) fn approved(
     id: &RequestId,
     session: &Session,
 ) -> Result<Order, Failure> {
-    let only = |(name, value): (&String, &Value)| match (name.as_str(), value.as_str()) {
-        (APPROVAL_ID, Some(text)) => Some(text.to_owned()),
-        _ => None,
-    };
-    let named: Option<Vec<String>> = arguments.iter().map(only).collect();
+    let named = arguments.get(APPROVAL_ID).and_then(Value::as_str);
     // A whole id: the client does not find out which other requests there are.
-    let whole = |named: &&[String]| named.iter().all(|id| id.len() == ID.len());
-    let Some([named]) = named.as_deref().filter(whole) else {
-        return Err(shape(format!(
+    let named = named.filter(|id| id.len() == ID.len() && arguments.len() == 1);
+    let named = named.ok_or_else(|| {
+        shape(format!(
             "{RUN_APPROVED} has one parameter, {APPROVAL_ID}: the whole id of the request as a string, such as {ID}"
-        )));
-    };
+        ))
+    })?;
     let within = session.named.iter();
     let within = within.map(|session| format!("--within={session}"));
     Ok(Order {
@@ -141,54 +139,45 @@ pub(super) fn approved(
     })
 }
 
-/// What the client says about a call beside its arguments.
-#[derive(Debug, Default)]
+/// What the client says about a call beside its arguments. An unknown key that begins with `oneact/` is an error, so that a
+/// misspelt one has an effect.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct Meta {
+    #[serde(rename = "oneact/idempotency_key")]
     key: Option<String>,
+    #[serde(rename = "oneact/salt")]
     salt: Option<String>,
+    #[serde(rename = "oneact/under")]
     under: Option<String>,
+    #[serde(rename = "oneact/refs")]
     refs: Refs,
-    /// The trace of the client (2026-07-28, SEP-414), for the task. The run checks it.
-    traceparent: Option<Value>,
-    tracestate: Option<Value>,
 }
 
 impl Meta {
-    /// Reads the keys that begin with `oneact/`. Any other such key is an error, so that a misspelt one has an effect.
     fn read(meta: &Map<String, Value>) -> Result<Self, Failure> {
-        let mut read = Self {
-            traceparent: meta.get("traceparent").cloned(),
-            tracestate: meta.get("tracestate").cloned(),
-            ..Self::default()
-        };
-        let text = |name: &str, value: &Value| {
-            let text = value.as_str().filter(|text| !text.is_empty());
-            text.map(str::to_owned)
-                .ok_or_else(|| shape(format!("`_meta[\"{name}\"]` must be a non-empty string")))
-        };
-        for (name, value) in meta.iter().filter(|(name, _)| name.starts_with("oneact/")) {
-            match name.as_str() {
-                KEY => read.key = Some(text(name, value)?),
-                SALT => read.salt = Some(text(name, value)?),
-                UNDER => read.under = Some(text(name, value)?),
-                REFS => {
-                    let refs = value.as_object().into_iter().flatten();
-                    let refs = refs.map(|(id, uri)| Some((id.clone(), uri.as_str()?.to_owned())));
-                    let refs: Option<Refs> = refs.collect();
-                    read.refs = refs.filter(|_| value.is_object()).ok_or_else(|| {
-                        shape(format!("`_meta[\"{REFS}\"]` must be an object that maps ref ids to storage URIs"))
-                    })?;
-                }
-                _ => {
-                    let known = [KEY, SALT, UNDER, REFS].join(", ");
-                    return Err(shape(format!(
-                        "`_meta` has the unknown key {name:?}; the keys are {known}"
-                    )));
-                }
-            }
+        let ours = meta.iter().filter(|(key, _)| key.starts_with("oneact/"));
+        let ours = ours.map(|(key, value)| (key.clone(), value.clone()));
+        let wrong = |why: &dyn Display| shape(format!("`_meta` cannot be read: {why}"));
+        let ours = Value::Object(ours.collect());
+        let read: Self = serde_json::from_value(ours).map_err(|error| wrong(&error))?;
+        let texts = [&read.key, &read.salt, &read.under];
+        if texts.iter().any(|text| text.as_deref() == Some("")) {
+            return Err(wrong(&"a text of `oneact/…` is empty"));
         }
         Ok(read)
     }
+}
+
+/// The arguments of a tool that applies plans.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlanArguments {
+    plan: Map<String, Value>,
+    dry_run: Option<bool>,
+    expect: Option<String>,
+    protocol_validation: Option<Value>,
+    system_config: Option<Value>,
 }
 
 /// Puts the plan into the task. Returns the flags of its run, which are arguments of the tool.
@@ -196,28 +185,20 @@ fn plan(
     arguments: Map<String, Value>,
     task: &mut Map<String, Value>,
 ) -> Result<Vec<String>, Failure> {
-    let mut flags = Vec::new();
-    for (name, value) in arguments {
-        match (name.as_str(), &value) {
-            ("plan", Value::Object(_)) => drop(task.insert("task_plan".to_owned(), value)),
-            ("protocol_validation" | "system_config", _) => drop(task.insert(name, value)),
-            ("dry_run", Value::Bool(true)) => flags.push("--dry-run".to_owned()),
-            ("expect", Value::String(hash)) => flags.push(format!("--expect={hash}")),
-            ("dry_run", Value::Bool(false) | Value::Null) | ("expect", Value::Null) => {}
-            ("plan", _) => return Err(shape("`plan` must be an object".to_owned())),
-            ("dry_run", _) => return Err(shape("`dry_run` must be true or false".to_owned())),
-            ("expect", _) => {
-                return Err(shape(
-                    "`expect` must be the hash that a dry run returned".to_owned(),
-                ));
-            }
-            _ => return Err(shape(format!("a plan's tool has no parameter {name:?}"))),
-        }
-    }
-    if !task.contains_key("task_plan") {
-        return Err(shape("`plan` is missing".to_owned()));
-    }
-    Ok(flags)
+    let read = serde_json::from_value(arguments.into());
+    let arguments: PlanArguments =
+        read.map_err(|error| shape(format!("the arguments of a plan cannot be read: {error}")))?;
+    task.insert("task_plan".to_owned(), arguments.plan.into());
+    let others = [
+        ("protocol_validation", arguments.protocol_validation),
+        ("system_config", arguments.system_config),
+    ];
+    let others = others.into_iter();
+    task.extend(others.filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    let dry_run = arguments.dry_run == Some(true);
+    let dry_run = dry_run.then(|| "--dry-run".to_owned());
+    let expect = arguments.expect.map(|hash| format!("--expect={hash}"));
+    Ok(dry_run.into_iter().chain(expect).collect())
 }
 
 /// The inputs of the task: those that the model has chosen, then the others that the host has named.

@@ -1,13 +1,122 @@
-//! The answer of a run, and the answers that replace it if the run broke or does not end.
+//! A run from outside: the input as it was read, and the answer; also the answers that replace it if the run broke or does
+//! not end.
 
 use std::time::Duration;
 
-use super::{Arrived, Reply};
+use jiff::Timestamp;
+
+use super::settings::{Reply, Settings};
 use crate::{
+    envelope::{self, Answered, Delivery, Received},
     executor::Executed,
-    host::{Host, Interrupt},
-    task::{Effect, Failure, Fault, Outcome, Phase, Reach, State},
+    host::{Host, Interrupt, Moment},
+    task::{
+        Effect, Failure, Fault, NamedSession, OF_CALLS, OperationId, Outcome, Phase, Reach,
+        SessionFrom, State, Trace, cut_links,
+    },
 };
+
+/// The input as it was read, and the identity of the run that answers it.
+#[derive(Debug)]
+pub struct Arrived {
+    pub(super) received: Received,
+    pub(crate) operation: OperationId,
+    executed_at: Timestamp,
+    /// The start of the run.
+    pub(crate) begun: Moment,
+}
+
+impl Arrived {
+    /// Reads the input (000 §Step 1) of a run that began at `begun`.
+    pub fn read(input: Result<Vec<u8>, Failure>, begun: Moment, host: &Host) -> Self {
+        Self::read_in(None, input, begun, host)
+    }
+
+    /// The same, for tasks of that session if they name none. Without it, such a task gets a new one.
+    pub fn read_in(
+        session: Option<NamedSession>,
+        input: Result<Vec<u8>, Failure>,
+        begun: Moment,
+        host: &Host,
+    ) -> Self {
+        let of_process = session.as_ref();
+        let of_process = of_process.is_some_and(|session| session.from == SessionFrom::Process);
+        let arrived = Self::of(session, begun, host, |session| match input {
+            Ok(bytes) => envelope::read(&bytes, || session),
+            Err(failure) => Received::nobody(session, failure),
+        });
+        let key = arrived.received.identity.idempotency_key.as_deref();
+        if of_process && key.is_some_and(|key| key.starts_with(OF_CALLS)) {
+            return arrived.numbered();
+        }
+        arrived
+    }
+
+    /// The same with a task whose id oneact made, and not the caller.
+    pub(crate) fn numbered(mut self) -> Self {
+        if self.received.delivery == Delivery::Named {
+            self.received.delivery = Delivery::Numbered;
+        }
+        self
+    }
+
+    /// The trace to which the run belongs, if it belongs to one. That of the task comes first.
+    pub(crate) fn trace<'a>(&'a self, settings: &'a Settings) -> Option<&'a Trace> {
+        self.received.trace.as_ref().or(settings.trace.as_ref())
+    }
+
+    /// The same in that trace.
+    pub(crate) fn within(mut self, trace: Trace) -> Self {
+        self.received.trace = Some(trace);
+        self
+    }
+
+    pub(super) fn of(
+        session: Option<NamedSession>,
+        begun: Moment,
+        host: &Host,
+        received: impl FnOnce(NamedSession) -> Received,
+    ) -> Self {
+        let executed_at = host.timestamp();
+        let operation = OperationId::new(executed_at, host.random_bytes());
+        let session = session.unwrap_or_else(|| {
+            format!("sess-{}", operation.as_str().trim_start_matches("op_")).into()
+        });
+        let mut received = received(session);
+        received.notes.iter_mut().for_each(cut_links);
+        tracing::debug!("task read");
+        Self {
+            received,
+            operation,
+            executed_at,
+            begun,
+        }
+    }
+
+    pub(super) fn answered(
+        &self,
+        received: &Received,
+        mut executed: Executed,
+        kind: Reply,
+        host: &Host,
+    ) -> Answer {
+        executed.outcome.cut_links();
+        executed.outcome.bound();
+        let answered = Answered {
+            received,
+            outcome: &executed.outcome,
+            operation: &self.operation,
+            executed_at: &host.local(self.executed_at),
+        };
+        let document = match kind {
+            Reply::Adl => envelope::to_json(&answered),
+            Reply::Report => envelope::to_report(&answered),
+            Reply::Result => envelope::to_result(&answered),
+            Reply::Mcp => envelope::to_response(received, &executed.outcome).into_bytes(),
+        };
+        Answer::new(document, executed)
+    }
+}
 
 /// An answer. Print it, then drop it: dropping waits for servers that are still ending.
 #[must_use]
@@ -22,7 +131,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(mut line: Vec<u8>, executed: Executed) -> Self {
+    fn new(mut line: Vec<u8>, executed: Executed) -> Self {
         line.push(b'\n');
         let failure = executed.outcome.failure.as_ref();
         Self {

@@ -1,34 +1,38 @@
 //! Prepares a task: every error that can be found before anything is started is found here
 //! (000 §Step 2 … 4, R-000-53, R-000-58).
 
-mod passed;
+mod gate;
+mod inputs;
+mod plans;
 mod proposal;
 
+use std::collections::BTreeMap;
+
 use camino::{Utf8Path, Utf8PathBuf};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::settings::{Mode, Settings};
 use crate::{
+    approval::Approvals,
     assets::{Contact, Look, Policy, Store},
     catalog::{
-        APPLY_FILE_PLAN, Capability, Catalog, CatalogError, FilePlan, Job, Lifetime, Places,
-        PlanJob, PlanSource, PrivateNetwork, Server, ToolJob, approval_rule, look_up_all,
-        plan_entry, resolve,
+        APPLY_FILE_PLAN, Caller, Capability, Catalog, CatalogError, CatalogTables, FilePlan, Gated,
+        Job, Lifetime, Places, PrivateNetwork, Server, ToolJob, approval_rule, approval_settings,
+        look_up, look_up_all, must_not_be, plan_entry, resolve, server_of,
     },
-    envelope::{MAX_BYTES, Received, read_plan},
-    executor::{self, FileOrder, FileWork, Ready, Rejection, Work},
+    envelope::Received,
+    executor::{self, FileOrder, GrantWork, Ready, Rejection, Work},
     host::Host,
-    inputs,
     record::{RunLedger, unrecorded},
     task::{
-        ApprovalRule, Asker, Assessment, CapabilityTask, Failure, Fault, Input, NamedAs,
-        OperationId, Outcome, Phase, PlanOrder, Risk, Sanction, Task, Uri, When, hexadecimal,
+        Admission, ApprovalRule, Asker, Assessment, CapabilityTask, Failure, Fault, Grant,
+        Improvised, Input, NamedAs, OperationId, Outcome, Phase, PlanOrder, Risk, Sanction,
+        Secrets, Task, Uri, When, assess, hexadecimal,
     },
 };
 
-use passed::Passed;
-
-use super::{Mode, Reply, Settings, Through};
+pub(crate) use gate::caller_of_launch;
+use plans::{no_plan, only_of_plans, plan, planned, stated_risk, usage};
 
 /// A task after all checks that need no tool.
 pub(super) enum Prepared<'h> {
@@ -45,6 +49,16 @@ pub(super) struct Scratches<'a> {
     pub(super) kept: Option<&'a Utf8Path>,
 }
 
+/// What all checks of a task need.
+struct Preparing<'h, 'a> {
+    received: &'a Received,
+    settings: &'h Settings,
+    host: &'h Host,
+    scratch: Scratches<'a>,
+    /// None if there is no catalog.
+    tables: Option<&'a CatalogTables<'a>>,
+}
+
 pub(super) fn prepare<'h>(
     received: &Received,
     settings: &'h Settings,
@@ -54,177 +68,299 @@ pub(super) fn prepare<'h>(
     let task = received
         .task_at(host.timestamp())
         .map_err(Rejection::at(Phase::Read))?;
-    let (work, ledger) = match task {
-        Task::Capabilities(task) => capabilities(task, received, settings, host, scratch)?,
-        Task::Plan(order) => {
-            let prepared = plan_alone(order.clone(), received, settings, host);
-            prepared.map_err(Rejection::at(Phase::Catalog))?
-        }
-        Task::Rollback(order) => {
-            let (order, sanction) = (order.clone(), Sanction::None);
-            let order = FileOrder::Rollback { order, sanction };
-            on_plan(order, received, settings, host)?
-        }
-        Task::Status(name) => on_plan(FileOrder::Status(name.clone()), received, settings, host)?,
-        Task::Cancel(name) => on_plan(FileOrder::Cancel(name.clone()), received, settings, host)?,
-        Task::Suggestion(card) => {
-            return said(proposal::suggestion(card), received, settings, host);
-        }
-        Task::Clarification(question) => {
-            let outcome = proposal::clarification(question, &settings.project);
-            return said(outcome, received, settings, host);
-        }
-        Task::Improvised(proposal) => proposal::prepare(proposal, received, settings, host)?,
+    let catalog = match Catalog::load(&settings.project.catalog) {
+        Err(CatalogError::Missing { .. }) => Ok(None),
+        catalog => catalog.map(Some),
     };
-    Ok(Prepared::Work(Box::new(work), Box::new(ledger)))
+    let tables = match &catalog {
+        Ok(catalog) => {
+            let tables = catalog.as_ref().map(Catalog::tables).transpose();
+            tables.map_err(Failure::from)
+        }
+        Err(error) => Err(Failure::new(Fault::CatalogInvalid, error.to_string())),
+    };
+    let preparing = |tables| Preparing {
+        received,
+        settings,
+        host,
+        scratch,
+        tables,
+    };
+    match task {
+        // The answer to a proposal that is never performed needs neither the catalog nor the ledger (R-003-19).
+        Task::Suggestion(_) | Task::Clarification(_) => {
+            only_of_plans(settings)?;
+            let known = tables.as_ref().ok().and_then(Option::as_ref);
+            let outcome = match task {
+                Task::Suggestion(card) => proposal::suggestion(card),
+                Task::Clarification(question) => proposal::clarification(question, known),
+                _ => Outcome::default(),
+            };
+            let ledger = tables.as_ref().map_err(Clone::clone);
+            let ledger = ledger.and_then(|tables| preparing(tables.as_ref()).unasked(Vec::new()));
+            Ok(said(outcome, ledger, settings.mode))
+        }
+        task => {
+            let tables = tables.map_err(Rejection::at(Phase::Catalog))?;
+            let (work, ledger) = preparing(tables.as_ref()).work(task)?;
+            Ok(Prepared::Work(Box::new(work), Box::new(ledger)))
+        }
+    }
 }
 
-/// The answer to a proposal that is never performed. It needs neither the catalog nor the ledger (R-003-19).
-fn said<'h>(
-    mut outcome: Outcome,
-    received: &Received,
-    settings: &'h Settings,
-    host: &'h Host,
-) -> Result<Prepared<'h>, Rejection> {
-    only_of_plans(settings)?;
-    let opened = || match Catalog::load(&settings.project.catalog) {
-        Ok(catalog) => {
-            let tables = catalog.tables()?;
-            let passed = Passed::unasked(settings, Some(&tables), Vec::new())?;
-            passed.ledger(settings, Some(&tables), received, host)
-        }
-        Err(CatalogError::Missing { .. }) => {
-            let passed = Passed::unasked(settings, None, Vec::new())?;
-            passed.ledger(settings, None, received, host)
-        }
-        Err(error) => Err(error.into()),
-    };
-    match (settings.mode, opened()) {
+/// The answer to a proposal that is never performed.
+fn said(mut outcome: Outcome, ledger: Result<RunLedger<'_>, Failure>, mode: Mode) -> Prepared<'_> {
+    match (mode, ledger) {
         (Mode::Run, Ok(ledger)) => {
             let work = Work::Said(Box::new(outcome));
-            return Ok(Prepared::Work(Box::new(work), Box::new(ledger)));
+            return Prepared::Work(Box::new(work), Box::new(ledger));
         }
         (Mode::Run, Err(failure)) => outcome.notes.push(unrecorded(&failure.message)),
         (Mode::DryRun, _) => {}
     }
-    Ok(Prepared::Answer(Box::new(outcome)))
+    Prepared::Answer(Box::new(outcome))
 }
 
-/// An order about a finished or a running plan.
-fn on_plan<'h>(
-    order: FileOrder,
-    received: &Received,
-    settings: &'h Settings,
-    host: &'h Host,
-) -> Result<(Work, RunLedger<'h>), Rejection> {
-    let asks = matches!(&order, FileOrder::Rollback { order, .. } if order.by == Asker::Task);
-    let work = no_plan(settings, order)?;
-    let prepared = || {
-        let catalog = Catalog::load(&settings.project.catalog).ok();
-        let tables = catalog.as_ref().map(Catalog::tables).transpose()?;
-        let rule = match &tables {
-            Some(tables) if asks => approval_rule(tables, APPLY_FILE_PLAN)?,
-            Some(_) | None => ApprovalRule::default(),
-        };
-        // A rollback waits only if its plan did.
-        let when = When::Never;
-        let rules = vec![ApprovalRule { when, ..rule }];
-        let passed = Passed::unasked(settings, tables.as_ref(), rules)?;
-        passed.ledger(settings, tables.as_ref(), received, host)
-    };
-    let ledger = prepared().map_err(Rejection::at(Phase::Catalog))?;
-    Ok((work, ledger))
-}
-
-fn capabilities<'h>(
-    task: &CapabilityTask,
-    received: &Received,
-    settings: &'h Settings,
-    host: &'h Host,
-    scratch: Scratches<'_>,
-) -> Result<(Work, RunLedger<'h>), Rejection> {
-    let root = &settings.project.root;
-    let resolved = || {
-        let catalog = Catalog::load(&settings.project.catalog)?;
-        let tables = catalog.tables()?;
-        let places = Places {
-            root,
-            staging: scratch.own,
-            session: &received.identity.session_id,
-        };
-        let named = look_up_all(task, &tables, settings.nameable)?;
-        let gated = || named.iter().flat_map(Capability::gated);
-        let rules = gated().map(|gated| match &task.named_as {
-            // An improvised action always waits (R-003-08).
-            NamedAs::Declared(_) => ApprovalRule {
-                when: When::Always,
-                ..gated.approval.clone()
+impl<'h> Preparing<'h, '_> {
+    fn work(&self, task: &Task) -> Result<(Work, RunLedger<'h>), Rejection> {
+        let order = match task {
+            Task::Capabilities(task) => return self.capabilities(task),
+            Task::Improvised(proposal) => {
+                only_of_plans(self.settings)?;
+                return self
+                    .granted(proposal)
+                    .map_err(Rejection::at(Phase::Catalog));
+            }
+            Task::Plan(order) => {
+                return self
+                    .plan_alone(order.clone())
+                    .map_err(Rejection::at(Phase::Catalog));
+            }
+            Task::Rollback(order) => FileOrder::Rollback {
+                order: order.clone(),
+                sanction: Sanction::None,
             },
-            NamedAs::Capability | NamedAs::StandardAction => gated.approval.clone(),
-        });
-        let entries = (gated(), rules.collect());
-        let passed = Passed::admitted(settings, Some(&tables), entries, task.stated)?;
-        let ledger = passed.ledger(settings, Some(&tables), received, host)?;
-        let last = ledger.last_failure(received, contact(settings))?;
-        let job = resolve(task, named, &tables, places, last)?;
-        Ok::<_, Failure>((job, ledger))
-    };
-    let (job, ledger) = resolved().map_err(Rejection::at(Phase::Catalog))?;
-    match job {
-        Job::Tools(job) => {
-            let places = (scratch, ledger.own_files());
-            Ok((tools(job, task, settings, host, places)?, ledger))
-        }
-        Job::Plan(job) => {
-            let (order, entry, reasoning) =
-                planned(*job, root).map_err(Rejection::at(Phase::Inputs))?;
-            let ledger = ledger.raised(Assessment::stated(stated_risk(&order.plan)));
-            Ok((plan(order, entry, reasoning, settings), ledger))
-        }
-    }
-}
-
-fn tools(
-    job: ToolJob,
-    task: &CapabilityTask,
-    settings: &Settings,
-    host: &Host,
-    (scratch, mut own): (Scratches<'_>, Vec<Utf8PathBuf>),
-) -> Result<Work, Rejection> {
-    let root = &settings.project.root;
-    only_of_plans(settings)?;
-    let store = Store::open(&job.storage, root, &settings.project.state_dir)
-        .map_err(Rejection::at(Phase::Catalog))?;
-    own.extend(store.incoming());
-
-    tracing::debug!("catalog consulted");
-
-    let look = look(&job, &store, settings);
-    let mut notes = inputs::check(task, look, root, host).map_err(Rejection::at(Phase::Inputs))?;
-    notes.extend(job.steps.iter().filter_map(|step| step.note.clone()));
-    if task.context.is_some() && !job.uses_context() {
-        notes.push("The `context` of the request was not used: no entry asks for it.".to_owned());
-    }
-
-    let launch = |server: &Server| {
-        let scratch = match (server.lifetime, scratch.kept) {
-            (Lifetime::Session, Some(kept)) => kept,
-            (Lifetime::Session | Lifetime::Call | Lifetime::Idle { .. }, _) => scratch.own,
+            Task::Status(name) => FileOrder::Status(name.clone()),
+            Task::Cancel(name) => FileOrder::Cancel(name.clone()),
+            // They are answered before.
+            Task::Suggestion(_) | Task::Clarification(_) => {
+                return Err(usage("the task is never performed"));
+            }
         };
-        executor::launch(server, root, scratch, &own)
-    };
-    let launches = job.steps.iter().map(|step| launch(&step.server));
-    let launches = launches.collect::<Result<_, _>>();
-    let inputs = task.inputs.iter();
-    let inputs = inputs.filter_map(|input| Uri::parse(&input.storage_uri).ok());
-    Ok(Work::Tools(Ready {
-        launches: launches.map_err(Rejection::at(Phase::Spawn))?,
-        among: None,
-        job,
-        store,
-        inputs: inputs.collect(),
-        notes,
-    }))
+        let asks = matches!(&order, FileOrder::Rollback { order, .. } if order.by == Asker::Task);
+        let work = no_plan(self.settings, order)?;
+        let ledger = || {
+            let rule = match self.tables.filter(|_| asks) {
+                Some(tables) => approval_rule(tables, APPLY_FILE_PLAN)?,
+                None => ApprovalRule::default(),
+            };
+            // A rollback waits only if its plan did.
+            let when = When::Never;
+            self.unasked(vec![ApprovalRule { when, ..rule }])
+        };
+        Ok((work, ledger().map_err(Rejection::at(Phase::Catalog))?))
+    }
+
+    /// The catalog that the task needs.
+    fn tables(&self) -> Result<&CatalogTables<'_>, Failure> {
+        self.tables.ok_or_else(|| {
+            let path = self.settings.project.catalog.clone();
+            CatalogError::Missing { path }.into()
+        })
+    }
+
+    /// The ledger of a task that names no entry of the catalog: the gate is not asked.
+    fn unasked(&self, rules: Vec<ApprovalRule>) -> Result<RunLedger<'h>, Failure> {
+        self.ledger(rules, |_| Ok(None))
+    }
+
+    /// The ledger of a task that names these entries, and states a risk.
+    fn admitted<'g>(
+        &self,
+        entries: impl Iterator<Item = Gated<'g>>,
+        rules: Vec<ApprovalRule>,
+        stated: Risk,
+    ) -> Result<RunLedger<'h>, Failure> {
+        self.ledger(rules, |caller| {
+            Ok(Some(
+                caller.admit(entries)?.with(Assessment::stated(stated)),
+            ))
+        })
+    }
+
+    fn ledger(
+        &self,
+        rules: Vec<ApprovalRule>,
+        admission: impl FnOnce(&Caller) -> Result<Option<Admission>, Failure>,
+    ) -> Result<RunLedger<'h>, Failure> {
+        let settings = self.settings;
+        let caller = gate::caller(settings, self.tables)?;
+        let approvals = Approvals {
+            admission: admission(&caller)?,
+            rules,
+            settings: self
+                .tables
+                .map(approval_settings)
+                .transpose()?
+                .unwrap_or_default(),
+            wait: settings.wait,
+            through: settings.through,
+            approved: settings.approved.clone(),
+        };
+        RunLedger::of(
+            &settings.project,
+            self.tables,
+            (caller, approvals),
+            settings.reuse,
+            self.received,
+            self.host,
+        )
+    }
+
+    fn capabilities(&self, task: &CapabilityTask) -> Result<(Work, RunLedger<'h>), Rejection> {
+        let root = &self.settings.project.root;
+        let resolved = || {
+            let tables = self.tables()?;
+            let places = Places {
+                root,
+                staging: self.scratch.own,
+                session: &self.received.identity.session_id,
+            };
+            let named = look_up_all(task, tables, self.settings.nameable)?;
+            let gated = || named.iter().flat_map(Capability::gated);
+            let rules = gated().map(|gated| match &task.named_as {
+                // An improvised action always waits (R-003-08).
+                NamedAs::Declared(_) => ApprovalRule {
+                    when: When::Always,
+                    ..gated.approval.clone()
+                },
+                NamedAs::Capability | NamedAs::StandardAction => gated.approval.clone(),
+            });
+            let ledger = self.admitted(gated(), rules.collect(), task.stated)?;
+            let last = ledger.last_failure(self.received, contact(self.settings))?;
+            let job = resolve(task, named, tables, places, last)?;
+            Ok::<_, Failure>((job, ledger))
+        };
+        let (job, ledger) = resolved().map_err(Rejection::at(Phase::Catalog))?;
+        match job {
+            Job::Tools(job) => {
+                let work = self.tools(job, task, ledger.own_files())?;
+                Ok((work, ledger))
+            }
+            Job::Plan(job) => {
+                let (order, entry, reasoning) =
+                    planned(*job, root).map_err(Rejection::at(Phase::Inputs))?;
+                let ledger = ledger.raised(Assessment::stated(stated_risk(&order.plan)));
+                Ok((plan(order, entry, reasoning, self.settings), ledger))
+            }
+        }
+    }
+
+    /// A request for a grant. Its policy is that of all its entries.
+    fn granted(&self, proposal: &Improvised) -> Result<(Work, RunLedger<'h>), Failure> {
+        let tables = self.tables()?;
+        must_not_be(tables, proposal.name.as_deref())?;
+        let grant = &proposal.grant;
+        let entries = grant.entries.iter().map(|id| look_up(tables, id));
+        let entries: Vec<Capability> = entries.collect::<Result<_, _>>()?;
+        let handed_on = entries.iter().filter_map(|entry| match entry {
+            Capability::Tool(entry) => server_of(tables, entry).ok(),
+            Capability::FilePlan(_) | Capability::Workflow(_) => None,
+        });
+        let handed_on: Vec<Secrets> = handed_on
+            .map(|server| executor::handed_on(&server))
+            .collect();
+        let (mut gated, mut seals) = (Vec::new(), BTreeMap::new());
+        for (entry, id) in entries.iter().zip(&grant.entries) {
+            let Some((entry, seal)) = entry.granted() else {
+                let message = format!(
+                    "`grant.entries` names {id}, which is a workflow; name the capabilities that it runs"
+                );
+                return Err(Failure::new(Fault::KindRule, message));
+            };
+            gated.push(entry);
+            seals.insert(id.clone(), seal);
+        }
+        let rules = gated.iter().map(|gated| ApprovalRule {
+            when: When::Always,
+            ..gated.approval.clone()
+        });
+        let rules = rules.collect();
+        let risks = gated
+            .iter()
+            .map(|gated| (gated.id.to_owned(), assess(&gated.hazards).risk));
+        let apart = risks
+            .filter(|(_, risk)| *risk >= Grant::NOT_COVERED)
+            .collect();
+        let ledger = self.admitted(gated.into_iter(), rules, proposal.stated)?;
+        let work = GrantWork {
+            summary: proposal.summary.clone(),
+            entries: seals,
+            max_calls: grant.max_calls,
+            lasts: grant.lasts,
+            apart,
+            salt: proposal.salt.clone(),
+            secrets: Secrets::all(handed_on),
+        };
+        Ok((Work::Grant(Box::new(work)), ledger))
+    }
+
+    fn tools(
+        &self,
+        job: ToolJob,
+        task: &CapabilityTask,
+        mut own: Vec<Utf8PathBuf>,
+    ) -> Result<Work, Rejection> {
+        let (settings, scratch) = (self.settings, self.scratch);
+        let root = &settings.project.root;
+        only_of_plans(settings)?;
+        let store = Store::open(&job.storage, root, &settings.project.state_dir)
+            .map_err(Rejection::at(Phase::Catalog))?;
+        own.extend(store.incoming());
+
+        tracing::debug!("catalog consulted");
+
+        let look = look(&job, &store, settings);
+        let mut notes =
+            inputs::check(task, look, root, self.host).map_err(Rejection::at(Phase::Inputs))?;
+        notes.extend(job.steps.iter().filter_map(|step| step.note.clone()));
+        if task.context.is_some() && !job.uses_context() {
+            notes.push(
+                "The `context` of the request was not used: no entry asks for it.".to_owned(),
+            );
+        }
+
+        let launch = |server: &Server| {
+            let scratch = match (server.lifetime, scratch.kept) {
+                (Lifetime::Session, Some(kept)) => kept,
+                (Lifetime::Session | Lifetime::Call | Lifetime::Idle { .. }, _) => scratch.own,
+            };
+            executor::launch(server, root, scratch, &own)
+        };
+        let launches = job.steps.iter().map(|step| launch(&step.server));
+        let launches = launches.collect::<Result<_, _>>();
+        let inputs = task.inputs.iter();
+        let inputs = inputs.filter_map(|input| Uri::parse(&input.storage_uri).ok());
+        Ok(Work::Tools(Ready {
+            launches: launches.map_err(Rejection::at(Phase::Spawn))?,
+            among: None,
+            job,
+            store,
+            inputs: inputs.collect(),
+            notes,
+        }))
+    }
+
+    /// A plan that names no capability. A project without a catalog can have plans.
+    fn plan_alone(&self, order: PlanOrder) -> Result<(Work, RunLedger<'h>), Failure> {
+        let entry = self
+            .tables
+            .map_or_else(|| Ok(FilePlan::built_in()), plan_entry)?;
+        let rules = vec![entry.access.approval.clone()];
+        let stated = stated_risk(&order.plan);
+        let ledger = self.admitted([entry.gated()].into_iter(), rules, stated)?;
+        Ok((plan(order, entry, Vec::new(), self.settings), ledger))
+    }
 }
 
 /// The limits of the check of inputs: those of the servers that get the inputs.
@@ -246,127 +382,6 @@ fn contact(settings: &Settings) -> Contact {
         Mode::Run => Contact::Hosts,
         Mode::DryRun => Contact::Nobody,
     }
-}
-
-/// Prepares a plan that names no capability. A project without a catalog can have plans.
-fn plan_alone<'h>(
-    order: PlanOrder,
-    received: &Received,
-    settings: &'h Settings,
-    host: &'h Host,
-) -> Result<(Work, RunLedger<'h>), Failure> {
-    let catalog = match Catalog::load(&settings.project.catalog) {
-        Err(CatalogError::Missing { .. }) => None,
-        catalog => Some(catalog?),
-    };
-    let tables = catalog.as_ref().map(Catalog::tables).transpose()?;
-    let entry = tables
-        .as_ref()
-        .map_or_else(|| Ok(FilePlan::built_in()), plan_entry)?;
-    let entries = [entry.gated()].into_iter();
-    let rules = vec![entry.access.approval.clone()];
-    let stated = stated_risk(&order.plan);
-    let passed = Passed::admitted(settings, tables.as_ref(), (entries, rules), stated)?;
-    let ledger = passed.ledger(settings, tables.as_ref(), received, host)?;
-    Ok((plan(order, entry, Vec::new(), settings), ledger))
-}
-
-/// The work of a plan, which is in the task or in the file that the task refers to.
-fn planned(job: PlanJob, root: &Utf8Path) -> Result<(PlanOrder, FilePlan, Vec<String>), Failure> {
-    let PlanJob {
-        entry,
-        plan: source,
-        system_config,
-        validation,
-        salt,
-        reasoning,
-    } = job;
-    let order = match source {
-        PlanSource::Inline(plan) => PlanOrder {
-            plan,
-            system_config,
-            validation,
-            salt,
-        },
-        PlanSource::Ref(input) => {
-            let order = read_plan(&inputs::plan(&input, root, MAX_BYTES)?)?;
-            if order.system_config.is_some() && system_config.is_some() {
-                let message = format!(
-                    "the task and the file of `{}` both contain a `system_config`; remove one of the two",
-                    input.ref_id
-                );
-                return Err(Failure::new(Fault::InvalidShape, message));
-            }
-            PlanOrder {
-                system_config: order.system_config.or(system_config),
-                validation: order.validation.and(validation),
-                salt: salt.or(order.salt),
-                plan: order.plan,
-            }
-        }
-    };
-    Ok((order, entry, reasoning))
-}
-
-fn plan(plan: PlanOrder, entry: FilePlan, reasoning: Vec<String>, settings: &Settings) -> Work {
-    let order = FileOrder::Plan {
-        plan,
-        entry: Box::new(entry),
-        expect: settings.expect.clone(),
-        sanction: Sanction::None,
-    };
-    Work::Files(Box::new(FileWork { order, reasoning }))
-}
-
-fn no_plan(settings: &Settings, order: FileOrder) -> Result<Work, Rejection> {
-    let problem = match (&order, settings.mode) {
-        (FileOrder::Status(_), _) | (_, Mode::Run) => None,
-        (_, Mode::DryRun) => {
-            Some("--dry-run previews a plan or a tool call, but this task is neither")
-        }
-    };
-    let problem = problem.or(settings.expect.as_ref().map(|_| EXPECT));
-    match problem {
-        Some(problem) => Err(usage(problem)),
-        None => Ok(Work::Files(Box::new(FileWork {
-            order,
-            reasoning: Vec::new(),
-        }))),
-    }
-}
-
-/// The highest risk that the plan states. What is not a risk level is refused when the plan is read.
-fn stated_risk(plan: &Value) -> Risk {
-    let actions = plan.get("action_plan").and_then(Value::as_array);
-    let levels = actions.into_iter().flatten();
-    let levels = levels.filter_map(|action| action.get("risk_level"));
-    let levels = levels.chain(plan.pointer("/risk_assessment/overall_risk"));
-    let risk = |level: &Value| {
-        let word = level.as_str()?;
-        let mut all = Risk::ALL.into_iter();
-        all.find(|risk| risk.name().eq_ignore_ascii_case(word))
-    };
-    levels.filter_map(risk).max().unwrap_or_default()
-}
-
-const EXPECT: &str = "--expect binds a file plan to its preview, but this task is not a file plan";
-
-fn only_of_plans(settings: &Settings) -> Result<(), Rejection> {
-    match (&settings.expect, settings.reply) {
-        (Some(_), _) => Err(usage(EXPECT)),
-        (None, Reply::Report) => Err(usage(
-            "--reply report prints the report of a file plan, but this task is not a file plan",
-        )),
-        (None, Reply::Adl | Reply::Mcp | Reply::Result) => Ok(()),
-    }
-}
-
-fn usage(problem: &str) -> Rejection {
-    let failure = Failure::new(
-        Fault::InvalidUsage,
-        format!("the command line does not fit the task: {problem}"),
-    );
-    Rejection::at(Phase::Read)(failure)
 }
 
 const DIGITS: usize = 26;

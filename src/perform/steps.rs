@@ -10,10 +10,10 @@ use crate::{
     task::{CapabilityTask, Outcome, Phase, State, Task},
 };
 
-use super::recorded;
+use super::recorded::recorded;
 
 /// Performs the steps until one fails. Without a ledger, no step has a record.
-pub(super) fn perform(
+pub(super) fn perform_steps(
     ready: Ready,
     mut ledgers: Option<StepLedgers<'_, '_>>,
     received: &Received,

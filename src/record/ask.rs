@@ -259,7 +259,7 @@ fn plan<'a>(files: &FileWork, mut ask: Ask<'a>) -> Option<(Ask<'a>, Value)> {
             ask.on_duplicate = entry.on_duplicate;
             ask.timeout = entry.bounds.longest;
             ask.asked.salt.clone_from(&plan.salt);
-            version = entry.version;
+            version = entry.common.version;
             let id = plan.plan.get("plan_id").and_then(Value::as_str);
             let config = plan.system_config.clone().unwrap_or_default();
             let parameters = json!({"task_plan": plan.plan, "system_config": config});

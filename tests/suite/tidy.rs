@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 
 /// Room → the rooms it may `use crate::` from.
-const EDGES: [(&str, &[&str]); 25] = [
+const EDGES: [(&str, &[&str]); 23] = [
     (
         "cli",
         &[
@@ -30,24 +30,24 @@ const EDGES: [(&str, &[&str]); 25] = [
     (
         "perform",
         &[
-            "record", "approval", "gate", "inputs", "executor", "catalog", "envelope", "assets",
-            "host", "task",
+            "record", "approval", "executor", "catalog", "envelope", "assets", "host", "task",
         ],
     ),
-    ("gate", &["catalog", "host", "task"]),
-    ("gateway", &["servers", "gate", "catalog", "host", "task"]),
+    (
+        "gateway",
+        &["perform", "servers", "catalog", "host", "task"],
+    ),
     (
         "approval",
         &[
-            "gate", "ledger", "evidence", "executor", "catalog", "envelope", "assets", "host",
-            "task",
+            "ledger", "evidence", "executor", "catalog", "envelope", "assets", "host", "task",
         ],
     ),
     (
         "record",
         &[
-            "approval", "gate", "ledger", "evidence", "executor", "catalog", "envelope", "assets",
-            "host", "task",
+            "approval", "ledger", "evidence", "executor", "catalog", "envelope", "assets", "host",
+            "task",
         ],
     ),
     (
@@ -67,7 +67,6 @@ const EDGES: [(&str, &[&str]); 25] = [
         "fuzz",
         &["perform", "mcp", "catalog", "envelope", "host", "task"],
     ),
-    ("inputs", &["assets", "host", "task"]),
     (
         "executor",
         &["catalog", "mcp", "plan", "assets", "host", "task"],

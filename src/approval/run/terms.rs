@@ -6,10 +6,9 @@ use serde_json::Value;
 
 use super::super::stored::Approved;
 use crate::{
-    catalog::ApprovalSettings,
+    catalog::{ApprovalSettings, Caller},
     envelope::Received,
     executor::{Context, Hidden},
-    gate::Caller,
     host::{self, Program},
     ledger::ApprovalNote,
     task::{Admission, ApprovalRule, Outcome, Policy},

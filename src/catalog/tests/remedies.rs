@@ -1,7 +1,7 @@
 //! Every kind of broken catalog is answered with the line, and with what to write instead.
 
 use super::{BEGINNING, cut, refused, task};
-use crate::catalog::{Catalog, server};
+use crate::catalog::{Catalog, entry::server};
 
 /// The message about a catalog, which begins with the line.
 fn told(catalog: &str, line: usize) -> String {
@@ -24,9 +24,9 @@ fn what_is_wrong_in_an_entry_has_its_line_and_a_remedy() {
             "did you mean `read_only`?",
         ),
         ("effects = { read_only = 'yes' }", 6, "write true or false"),
-        ("bind = { x = 'input' }", 4, "write `input.uri`"),
-        ("bind = { x = 7 }", 4, "e.g. \"input.uri\""),
-        ("secret = ['token']", 4, "write \"/token\""),
+        ("bind = { x = 'input' }", 6, "write `input.uri`"),
+        ("bind = { x = 7 }", 6, "e.g. \"input.uri\""),
+        ("secret = ['token']", 6, "write \"/token\""),
         ("secret = 'token'", 6, "write an array in [ ]"),
         (
             "failure = [{ match = '(', class = 'oom' }]",
@@ -53,7 +53,7 @@ fn what_is_wrong_in_an_entry_has_its_line_and_a_remedy() {
         ("retry = [{ timeout = '2' }]", 6, "e.g. \"x2\""),
         (
             "retry = [{ multiply = { n = 'x2' } }]",
-            4,
+            6,
             "a number above 0",
         ),
         ("result = { kind = 'file' }", 6, "`asset`"),
@@ -127,8 +127,8 @@ fn what_is_wrong_around_an_entry_has_its_line_and_a_remedy() {
         ),
         (
             instead("[\"s\"]", "[\"s\"]\nenv = { A = 1 }"),
-            2,
-            "must be a string",
+            4,
+            "write a text in quotes",
         ),
         (
             instead("[\"s\"]", "[\"s\"]\nenv = { 'A=B' = '1' }"),
@@ -177,7 +177,7 @@ fn what_is_wrong_around_an_entry_has_its_line_and_a_remedy() {
         ),
         (
             instead("[server.s]", "[server.saw]"),
-            5,
+            4,
             "add one with its `command` or its `url`",
         ),
         (
@@ -234,7 +234,7 @@ fn what_is_wrong_with_a_server_at_an_address_has_a_remedy() {
         ),
         (
             "url = 'https://s.example/mcp'\nheaders = { A = 7 }",
-            "`headers.A` must be a string",
+            "write a text in quotes",
         ),
         (
             "url = 'https://s.example/mcp'\nheaders = { Accept = '*/*' }",

@@ -6,12 +6,12 @@ use serde_json::json;
 
 use crate::{
     catalog::{
-        Catalog, Entry,
-        compile::Capability,
-        compile::compile,
-        enough_for,
-        entry::{FormatRule, ResultKind},
-        server,
+        Catalog, Entry, enough_for,
+        entry::{
+            compile::{Capability, compile},
+            rules::{FormatRule, ResultKind},
+            server,
+        },
     },
     task::{Fault, Format, RefStatus},
 };
@@ -129,7 +129,7 @@ fn every_parameter_it_speaks_of_is_in_the_schema() {
         );
         for rule in &entry.retry {
             spoken.extend(rule.set.keys().map(String::as_str));
-            spoken.extend(rule.multiply.iter().map(|scale| scale.parameter.as_str()));
+            spoken.extend(rule.multiply.iter().map(|scale| scale.0.as_str()));
         }
         for name in spoken {
             assert!(schema.property(name).is_some(), "{}: {name}", entry.id);

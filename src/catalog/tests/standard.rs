@@ -65,7 +65,7 @@ fn only_an_entry_that_says_so_is_a_standard_action_r_003_27() {
     let (fault, message) = proposed("task_delete");
     assert_eq!(fault, Fault::KindRule);
     assert!(
-        message.contains("catalog.toml:17") && message.contains("`is_action = true`"),
+        message.contains("task_delete") && message.contains("`is_action = true`"),
         "{message}"
     );
 }

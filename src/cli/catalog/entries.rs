@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::printing::{Table, columns};
 use crate::{
-    catalog::{Audience, Executor, Listed},
+    catalog::{Executor, Listed},
     task::{
         Argument, Contexts, Network, OnDuplicate, Pipeline, PipelineApproval, SharedMemory, visible,
     },
@@ -17,11 +17,8 @@ pub(super) fn table(entries: &[Listed]) -> String {
     let rows = entries.iter().map(|entry| {
         [
             visible(&entry.id).into_owned(),
-            visible(&entry.words.description).into_owned(),
-            match entry.audience {
-                Audience::Models => "yes".to_owned(),
-                Audience::Programs => "–".to_owned(),
-            },
+            visible(&entry.common.description).into_owned(),
+            if entry.common.is_action { "yes" } else { "–" }.to_owned(),
             entry.assessment.risk.name().to_owned(),
             contexts(&entry.available_in),
             duplicates(entry.on_duplicate),
@@ -71,7 +68,7 @@ fn short(time: Duration) -> String {
 }
 
 pub(super) fn one(entry: &Listed) -> String {
-    let words = &entry.words;
+    let words = &entry.common;
     let schema = serde_json::to_string_pretty(&entry.schema).unwrap_or_default();
     let risk = &entry.assessment;
     let why = match risk.because.join("; ") {
@@ -151,7 +148,7 @@ fn limits(pipeline: &Pipeline) -> (String, &'static str, &'static str) {
 }
 
 pub(super) fn json_of(entry: &Listed) -> Value {
-    let words = &entry.words;
+    let words = &entry.common;
     let (tool, server, steps) = match &entry.executor {
         Executor::Tool { tool, server } => (Some(tool), Some(server), None),
         Executor::FilePlan | Executor::Pipeline(_) => (None, None, None),
@@ -171,7 +168,7 @@ pub(super) fn json_of(entry: &Listed) -> Value {
     };
     json!({
         "id": entry.id, "name": words.name, "description": words.description, "version": words.version,
-        "is_action": entry.audience == Audience::Models, "aliases": words.aliases, "tags": words.tags,
+        "is_action": words.is_action, "aliases": words.aliases, "tags": words.tags,
         "examples": words.examples, "available_in": entry.available_in.names(),
         "risk": entry.assessment.risk.name(), "because": entry.assessment.because,
         "on_duplicate": duplicates(entry.on_duplicate), "fence": entry.fence,

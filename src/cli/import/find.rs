@@ -110,5 +110,5 @@ fn one(
         project: project.as_deref(),
         variable: &host::variable,
     };
-    read_configuration(path, &text, &around).map_err(|error| format!("{path}:{error}"))
+    read_configuration(path, &text, &around).map_err(|error| format!("{path}: {error}"))
 }

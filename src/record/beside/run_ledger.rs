@@ -8,11 +8,10 @@ use camino::Utf8PathBuf;
 use crate::{
     approval::{Approvals, Joined, Pass, SentTask, operation},
     assets::Contact,
-    catalog::{CatalogTables, LedgerRule, Need as LedgerNeed, ledger_rule},
+    catalog::{Caller, CatalogTables, LedgerRule, Need as LedgerNeed, ledger_rule},
     envelope::{Delivery, Received},
     evidence::signing,
     executor::{Context, Executed, Hidden, Work},
-    gate::Caller,
     host::{Host, Moment},
     ledger::{self, Ask, Bound, Effects, Ledger, LedgerError, Part, Place, Running, Who, Wish},
     task::{Admission, Assessment, Failure, Fault, Need, Reuse, ReviewRule, SessionFrom},
