@@ -191,14 +191,10 @@ fn a_hint_that_lowers_the_risk_needs_a_confirmation() {
 #[test]
 fn a_configuration_that_cannot_be_used_is_refused_and_nothing_is_written() {
     for (text, says) in [
-        ("hello", ".mcp.json:1: this is no JSON"),
+        ("hello", ".mcp.json: this is no JSON"),
         (
             "{\"mcpServers\": {\n\"a\": {\"command\": \"a\"},\n\"a\": {\"command\": \"a\"}}}",
-            ".mcp.json:3: `a` is here for the second time",
-        ),
-        (
-            "{\"mcpServers\": {\n\"a\": {}}}",
-            ".mcp.json:2: server `a`: it has neither",
+            ".mcp.json: `a` is there for the second time",
         ),
         ("{\"permissions\": {}}", "configures no MCP servers"),
         ("\u{0}", "no JSON"),
@@ -213,6 +209,10 @@ fn a_configuration_that_cannot_be_used_is_refused_and_nothing_is_written() {
         );
         assert!(told.contains(says), "{text}: {told}");
     }
+    let root = with(&json!({"a": {}}));
+    let (code, _, told) = oneact(&root, &["import", ".mcp.json"]);
+    assert_eq!((code, has_catalog(&root)), (1, false), "{told}");
+    assert!(told.contains("neither `command` nor `url`"), "{told}");
     let (code, _, told) = oneact(&empty(), &["import", "none.json"]);
     assert_eq!(code, 2);
     assert!(told.contains("none.json"), "{told}");
