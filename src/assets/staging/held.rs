@@ -121,8 +121,8 @@ impl Held {
 
     /// Whether the directory has the right mode and contains only the mark.
     pub(super) fn is_pristine(&self) -> bool {
-        let when_made = fstat(&self.dir).is_ok_and(|found| found.st_mode & 0o7777 == PRIVATE);
-        when_made
+        let as_made = fstat(&self.dir).is_ok_and(|found| found.st_mode & 0o7777 == PRIVATE);
+        as_made
             && self
                 .inside()
                 .is_ok_and(|(mark, others)| mark == 1 && others == 0)

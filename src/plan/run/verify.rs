@@ -44,7 +44,7 @@ pub(super) fn verify(
         let view = View::of(root);
         for change in changes {
             heed(stopped)?;
-            when_made(&view, change)?;
+            as_made(&view, change)?;
         }
     }
     let mut findings = Findings::default();
@@ -73,7 +73,7 @@ fn heed(stopped: &dyn Fn() -> Option<Failure>) -> Result<(), Failure> {
 }
 
 /// R-001-82: the file has exactly the content that was staged. It is read only where its facts differ.
-fn when_made(view: &View<'_>, change: &Change) -> Result<(), Failure> {
+fn as_made(view: &View<'_>, change: &Change) -> Result<(), Failure> {
     let changed = || {
         let message = format!(
             "`{}` was changed by somebody else right after the plan changed it",
