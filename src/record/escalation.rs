@@ -69,3 +69,17 @@ fn needs_a_person(report: &Value) -> bool {
 fn is_new(state: State) -> bool {
     !matches!(state, State::Replayed | State::Reused | State::Suppressed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_person_must_do_escalates() {
+        let report = |action: &str| json!({"errors": [{"recovery_action": action}]});
+        assert!(needs_a_person(&report("MANUAL_REQUIRED")));
+        assert!(!needs_a_person(&report("RETRY")));
+        assert!(!needs_a_person(&json!({})));
+        assert!(is_new(State::Failed) && !is_new(State::Replayed));
+    }
+}

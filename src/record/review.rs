@@ -59,3 +59,47 @@ pub(super) fn release(outcome: &mut Outcome) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::task::Blocks;
+
+    fn reviewed(blocks: Blocks, state: State) -> Outcome {
+        let rule = ReviewRule {
+            blocks,
+            timeout: std::time::Duration::from_hours(1),
+        };
+        let mut outcome = Outcome {
+            result_data: Some(json!(1)),
+            ..Outcome::nothing_done(state, crate::task::Phase::Complete, None)
+        };
+        open(&mut outcome, Some(rule), "op_1", Timestamp::UNIX_EPOCH);
+        release(&mut outcome);
+        outcome
+    }
+
+    #[test]
+    fn a_result_that_a_person_must_accept_first_is_withheld() {
+        let withheld = reviewed(Blocks::Yes, State::Done);
+        assert_eq!(withheld.state, State::Pending);
+        assert_eq!(withheld.result_data, None);
+        assert!(withheld.failure.is_some());
+    }
+
+    #[test]
+    fn any_other_result_is_given_with_a_note() {
+        let given = reviewed(Blocks::No, State::Done);
+        assert_eq!(given.result_data, Some(json!(1)));
+        assert!(given.notes[0].contains("oneact review op_1"), "{given:?}");
+    }
+
+    #[test]
+    fn what_is_no_complete_success_is_not_reviewed() {
+        let partial = reviewed(Blocks::Yes, State::Partial);
+        assert_eq!(partial.review, None);
+        assert_eq!(partial.result_data, Some(json!(1)));
+    }
+}

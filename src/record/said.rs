@@ -55,3 +55,15 @@ pub(crate) fn unrecorded(why: &str) -> String {
     tracing::warn!("{note}");
     note
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_ends_with_one_full_stop() {
+        let note = "The answer is not recorded: the disk is full.";
+        assert_eq!(unrecorded("the disk is full"), note);
+        assert_eq!(unrecorded("the disk is full."), note);
+    }
+}

@@ -148,3 +148,97 @@ pub(super) fn refused(error: LedgerError) -> Executed {
     let outcome = Outcome::nothing_done(state, Phase::Inputs, Some(failure));
     Outcome { review, ..outcome }.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        ledger::{Row, RowState, StoreError, Trouble},
+        task::Effect,
+    };
+
+    fn answered(how: Again, response: Option<&str>) -> Answered {
+        Answered {
+            how,
+            effect: Effect::Done,
+            original: Row {
+                action_type: Some("CAP-PRE-002".to_owned()),
+                outcome: RowOutcome::Success,
+                state: Some(RowState::Done),
+                operation_id: "op_1".to_owned(),
+                session_id: "s".to_owned(),
+                step_index: 4,
+                timestamp: "2026-02-24T10:00:00.000Z".to_owned(),
+                response: response.map(ToOwned::to_owned),
+                ..Row::default()
+            },
+            review: None,
+            request_hash: "sha256:1".to_owned(),
+            head: crate::task::LedgerRef::default(),
+        }
+    }
+
+    #[test]
+    fn a_repeated_answer_has_the_recorded_result_and_says_where_it_is_from() {
+        let response = json!({
+            "success": true,
+            "data": {"task_result": {
+                "result_data": {"a": 1}, "capability_ids_executed": [], "tool_invocations": [],
+                "quality_checks": {"output_exists": false, "output_non_empty": false, "format_valid": false},
+            }},
+        });
+        for (how, state, effect) in [
+            (Again::Replayed, State::Replayed, Effect::Done),
+            (Again::Reused, State::Reused, Effect::None),
+            (Again::Suppressed, State::Suppressed, Effect::None),
+        ] {
+            let outcome = old_answer(answered(how, Some(&response.to_string())));
+            assert_eq!((outcome.state, outcome.effect), (state, effect));
+            assert_eq!(outcome.result_data, Some(json!({"a": 1})));
+            let reuse = outcome.record.unwrap().reuse.unwrap();
+            assert_eq!((reuse.why, reuse.step_index), (how.name(), Some(4)));
+            assert_eq!(reuse.operation_id.as_deref(), Some("op_1"));
+        }
+    }
+
+    #[test]
+    fn a_pruned_answer_is_still_no_reason_to_perform_a_request_again() {
+        let suppressed = old_answer(answered(Again::Suppressed, None));
+        assert_eq!(suppressed.state, State::Suppressed);
+        assert!(suppressed.notes[0].contains("pruned"), "{suppressed:?}");
+        let reused = old_answer(answered(Again::Reused, None));
+        assert_eq!(reused.state, State::Failed);
+        assert_eq!(reused.failure.unwrap().fault, Fault::Internal);
+        let unreadable = old_answer(answered(Again::Replayed, Some("{")));
+        assert_eq!(unreadable.state, State::Failed);
+    }
+
+    #[test]
+    fn what_the_ledger_refuses_is_told_by_its_kind() {
+        let busy = || LedgerError::InFlight {
+            by: "operation op_1".to_owned(),
+            waited: std::time::Duration::from_secs(1),
+        };
+        let damaged = || LedgerError::Damaged {
+            operation: "op_1".to_owned(),
+            link: 7,
+        };
+        let gone: StoreError = Trouble::Unreachable.with("ledger.db", "it is gone");
+        for (error, state, fault) in [
+            (busy(), State::Pending, Fault::RequestInFlight),
+            (damaged(), State::Failed, Fault::OutcomeUnknown),
+            (gone.into(), State::Failed, Fault::LedgerUnavailable),
+            (
+                LedgerError::NoReview,
+                State::Failed,
+                Fault::LedgerUnavailable,
+            ),
+        ] {
+            let outcome = refused(error).outcome;
+            assert_eq!(outcome.state, state);
+            assert_eq!(outcome.failure.unwrap().fault, fault);
+        }
+    }
+}
