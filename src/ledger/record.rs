@@ -12,6 +12,7 @@ mod rows;
 mod secret_key;
 mod session;
 mod spelling;
+mod which;
 
 /// A link by its number and its hash.
 pub(crate) use crate::task::LedgerRef as Head;
@@ -26,6 +27,7 @@ pub(crate) use made::{Made, SeenInput};
 pub(crate) use review::Judgement;
 pub(in crate::ledger) use row::UNRECORDED;
 pub(crate) use row::{Row, RowOutcome, RowState};
-pub(crate) use rows::{Counts, Which};
+pub(crate) use rows::Counts;
 pub(crate) use session::Session;
 pub(crate) use spelling::{name, word};
+pub(crate) use which::Which;
