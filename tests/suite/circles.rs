@@ -1,5 +1,5 @@
-//! No two files use each other, directly or through others, unless one holds the other. Imports are read as the
-//! compiler reads them: grouped, renamed, and through re-exports.
+//! No two files use each other, directly or through others, also if one holds the other. Imports are read as the compiler
+//! reads them: grouped, renamed, and through re-exports.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -75,13 +75,16 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         }
     }
 
+    /// `pub(super)` uses nothing.
+    fn visit_visibility(&mut self, _: &'ast Visibility) {}
+
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let names: Names = path
             .segments
             .iter()
             .map(|it| it.ident.to_string())
             .collect();
-        if matches!(names[0].as_str(), "crate" | "self" | "super") {
+        if names.len() > 1 {
             self.file.uses.extend(self.absolute(&names));
         }
         visit::visit_path(self, path);
@@ -170,14 +173,13 @@ fn read(texts: &BTreeMap<Names, String>) -> BTreeMap<Names, BTreeSet<Names>> {
     let files: BTreeMap<Names, File> = texts.iter().map(read).collect();
     let uses = |(module, file): (&Names, &File)| {
         let held = file.uses.iter().map(|names| holder(names, &files, 0));
-        let apart = held.filter(|to| !to.starts_with(module) && !module.starts_with(to));
-        (module.clone(), apart.collect())
+        (module.clone(), held.filter(|to| to != module).collect())
     };
     files.iter().map(uses).collect()
 }
 
 #[test]
-fn no_files_use_each_other_but_parent_and_child() {
+fn no_files_use_each_other() {
     let src = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let program = sources().into_iter().filter(|path| !is_test(path));
     let texts = program.map(|path| {
@@ -226,8 +228,15 @@ fn a_circle_is_found_however_it_is_imported() {
         ),
         ["a::c", "b"]
     );
+    let nested = ["a", "a::c"].map(str::to_owned).to_vec();
+    assert_eq!(of("use c::Y;", "", "use super::X;"), nested);
+    assert_eq!(of("fn f() { c::g() }", "", "use crate::a::Z;"), nested);
     assert_eq!(
-        of("use c::Y;", "", "use super::X; use crate::a::Z;"),
+        of("pub(crate) use c::Y;", "", "use super::X;"),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        of("use c::Y;", "", "pub(super) struct X;"),
         Vec::<String>::new()
     );
     assert_eq!(

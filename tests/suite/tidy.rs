@@ -65,7 +65,9 @@ const EDGES: [(&str, &[&str]); 23] = [
     ),
     (
         "fuzz",
-        &["perform", "mcp", "catalog", "envelope", "host", "task"],
+        &[
+            "perform", "mcp", "plan", "edit", "evidence", "catalog", "envelope", "host", "task",
+        ],
     ),
     (
         "executor",

@@ -41,7 +41,7 @@ impl TestStore {
         let uri = Uri::parse("s3://platform-bucket/a/prefix").unwrap();
         let remote = Remote::open(&uri, &objects, &root.join("state")).unwrap();
         Store {
-            place: super::AssetPlace::Remote(Arc::new(remote)),
+            place: AssetPlace::Remote(Arc::new(remote)),
             objects,
         }
     }
@@ -173,7 +173,7 @@ const FACTS: &[Fact] = &[
             thread::scope(|scope| {
                 for content in &contents {
                     let mut store = place.store.clone();
-                    if let super::AssetPlace::Remote(_) = &store.place {
+                    if let AssetPlace::Remote(_) = &store.place {
                         // Each run waits on a runtime of its own.
                         store = TestStore::of(store.objects.anew(), &place.root);
                     }
