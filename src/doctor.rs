@@ -1,10 +1,10 @@
 //! Checks that everything a run needs is there: the catalog, the places that runs write to, and every tool server,
 //! which is started. No tool is called, and no process is left behind.
 //!
-//! `cli` prints the findings.
+//! `cli` prints the findings. `ask` and `listing` ask one server for its tools, for `oneact call` and `oneact import`.
 
 mod ask;
-mod engine;
+mod duckdb;
 mod finding;
 mod listing;
 mod pipeline;
@@ -349,7 +349,7 @@ impl Doctor<'_> {
         Some(scratch)
     }
 
-    /// Reports the servers that are kept between runs. They are not asked: what this examines is started by it.
+    /// Reports the servers that are kept between runs. They are only listed: a server that is examined is started anew.
     fn warm(&mut self) {
         let servers = warm_servers(&self.setup.project.state_dir);
         for server in servers.unwrap_or_default() {

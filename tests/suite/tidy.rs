@@ -307,3 +307,22 @@ fn the_map_names_every_room() {
         );
     }
 }
+
+#[test]
+fn every_path_that_the_map_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let map = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let paths = map.split('`').filter(|quoted| quoted.starts_with("src/"));
+    let mut count = 0;
+    for path in paths {
+        // `a/{b,c}.rs` names two files.
+        let (before, rest) = path.split_once('{').unwrap_or((path, "}"));
+        let (names, after) = rest.split_once('}').unwrap();
+        for name in names.split(',') {
+            let path = format!("{before}{name}{after}");
+            assert!(root.join(&path).exists(), "ARCHITECTURE.md names {path}");
+            count += 1;
+        }
+    }
+    assert!(count > 30, "only {count} paths");
+}
