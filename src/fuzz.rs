@@ -154,7 +154,7 @@ pub fn edits(bytes: &[u8]) {
         document: None,
         edit: yaml,
     };
-    for (name, edit) in [("a.json", json), ("a.yaml", yaml)] {
+    for (name, edit) in [("a.jsonc", json), ("a.yaml", yaml)] {
         let Ok(name) = RelPath::parse(name) else {
             return;
         };

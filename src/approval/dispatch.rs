@@ -1,6 +1,6 @@
 //! The record that a request may happen from here on. A call without effects, approval and grant has none.
 //!
-//! The work begins only after it (`record/beside/run_ledger.rs`). A later run finds the claim open and `dispatched`. If its run is dead, a
+//! The work begins only after it (`perform/recorded.rs`). A later run finds the claim open and `dispatched`. If its run is dead, a
 //! once-only call becomes `unknown`, and a person or the journal of its plan settles it; any other call is taken over
 //! (`ledger/questions/claim.rs`).
 
@@ -120,7 +120,7 @@ impl Ledger<'_> {
                 under: grant,
                 ..Body::default()
             };
-            chain::record(tx, Event::Dispatched, stamp, &body)?;
+            chain::add_link(tx, Event::Dispatched, stamp, &body)?;
             Ok(Passage::Dispatched)
         })
     }

@@ -124,7 +124,7 @@ impl Approvals {
                     return Ok(not_it(ledger, ask, (approved, &now)));
                 }
                 let unlike = unlike(ledger, (ask, self.through), &now, context);
-                self.ask((ask, &intended, sent), (seen, unlike), preview, context)
+                self.request((ask, &intended, sent), (seen, unlike), preview, context)
             }
             Passage::Wait(case) => {
                 let unlike = unlike(ledger, (ask, self.through), &now, context);
@@ -164,7 +164,7 @@ impl Approvals {
         let seen = Approvable::of_plan(ask);
         let now = of(&seen, ask, Some(&preview));
         let unlike = unlike(ledger, (ask, self.through), &now, context);
-        let mut pass = self.ask(
+        let mut pass = self.request(
             (ask, &intended, sent),
             (seen, unlike),
             Some(preview),

@@ -139,7 +139,7 @@ impl Ledger<'_> {
                 Answer::Approved => Event::Approved,
                 Answer::Denied => Event::Denied,
             };
-            let link = chain::record(tx, event, stamp, &body)?;
+            let link = chain::add_link(tx, event, stamp, &body)?;
             let missing = missing(&same(tx, shown)?);
             Ok((
                 Voted {

@@ -230,6 +230,7 @@ mod tests {
         }
         signs.end();
         signs.progress(done("too late"));
+        drop(signs);
         let mut rest = String::new();
         reader.read_to_string(&mut rest).unwrap();
         assert_eq!(rest, progress_line(done("m")).repeat(10));

@@ -153,7 +153,7 @@ pub(super) fn unrecorded(of: Row) -> Row {
 
 /// Records an answer: counts it in its session, adds its link with what `body` says beside the facts of the row, and adds the
 /// row. Returns the link and the number.
-pub(super) fn record(
+pub(super) fn add_row(
     tx: &mut Tx<'_>,
     event: Event,
     stamp: Stamp<'_>,
@@ -164,7 +164,7 @@ pub(super) fn record(
     let seq = tx.next_seq(stamp.session_id)?;
     row.id = id(&row, stamp.at, seq);
     row.seq = Some(seq);
-    let head = chain::record(
+    let head = chain::add_link(
         tx,
         event,
         stamp,

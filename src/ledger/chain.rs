@@ -46,7 +46,12 @@ pub(crate) fn tie(tx: &mut Tx<'_>, stamp: Stamp<'_>) -> Result<()> {
 }
 
 /// Appends a link, and changes the tables as it says. Rows of `agent_actions` are the caller's.
-pub(crate) fn record(tx: &mut Tx<'_>, event: Event, stamp: Stamp<'_>, body: &Body) -> Result<Head> {
+pub(crate) fn add_link(
+    tx: &mut Tx<'_>,
+    event: Event,
+    stamp: Stamp<'_>,
+    body: &Body,
+) -> Result<Head> {
     let link = next(tx, event, stamp, body)?;
     tx.advance(&link, body)?;
     tx.testify::<Claim>(&link, body)?;

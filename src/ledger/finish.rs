@@ -266,7 +266,7 @@ impl Letter {
             Some(note) => note.told(body, &row),
             None => body,
         };
-        let (head, _) = answer::record(tx, event, stamp, row, body)?;
+        let (head, _) = answer::add_row(tx, event, stamp, row, body)?;
         Ok(head)
     }
 }

@@ -307,7 +307,7 @@ impl Questions<'_, '_, '_> {
             told,
             ..Body::default()
         };
-        let (head, _) = answer::record(self.tx, event, self.stamp, row, body)?;
+        let (head, _) = answer::add_row(self.tx, event, self.stamp, row, body)?;
         Err(Stop::End(QuestionEnd::Answered(Box::new(Answered {
             how,
             effect,

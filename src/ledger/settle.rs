@@ -127,7 +127,7 @@ impl Ledger<'_> {
                         ..body
                     };
                     let row = Row::clone(row);
-                    let (head, step) = answer::record(tx, *event, stamp, row, body)?;
+                    let (head, step) = answer::add_row(tx, *event, stamp, row, body)?;
                     (head, Some(step))
                 }
                 How::NotMade(reason) => {
@@ -137,7 +137,7 @@ impl Ledger<'_> {
                         about: Some(case.operation_id.clone()),
                         ..body
                     };
-                    (chain::record(tx, Event::Resolved, stamp, &body)?, None)
+                    (chain::add_link(tx, Event::Resolved, stamp, &body)?, None)
                 }
             };
             Ok::<_, StoreError>(Some((head, step)))

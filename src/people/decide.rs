@@ -188,5 +188,5 @@ pub(super) fn about(
         ..Body::default()
     };
     let stamp = person.stamp(operation_id, session_id);
-    Ok(chain::record(tx, event, stamp, &body)?)
+    Ok(chain::add_link(tx, event, stamp, &body)?)
 }

@@ -1,7 +1,7 @@
 //! Prepares a task: every error that can be found before anything is started is found here
 //! (000 §Step 2 … 4, R-000-53, R-000-58).
 
-mod gate;
+mod caller;
 mod inputs;
 mod plans;
 mod proposal;
@@ -31,7 +31,7 @@ use crate::{
     },
 };
 
-pub(crate) use gate::caller_of_launch;
+pub(crate) use caller::caller_of_launch;
 use plans::{no_plan, only_of_plans, plan, planned, stated_risk, usage};
 
 /// A task after all checks that need no tool.
@@ -194,7 +194,7 @@ impl<'h> Preparing<'h, '_> {
         admission: impl FnOnce(&Caller) -> Result<Option<Admission>, Failure>,
     ) -> Result<RunLedger<'h>, Failure> {
         let settings = self.settings;
-        let caller = gate::caller(settings, self.tables)?;
+        let caller = caller::caller(settings, self.tables)?;
         let approvals = Approvals {
             admission: admission(&caller)?,
             rules,

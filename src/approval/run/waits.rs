@@ -50,7 +50,7 @@ impl Asks {
 
 impl Approvals {
     /// Requests an approval: the answer, and what is recorded.
-    pub(super) fn ask(
+    pub(super) fn request(
         &self,
         (ask, intended, sent): (&Ask<'_>, &Intended, SentTask<'_>),
         (seen, unlike): (Approvable, Option<String>),

@@ -38,7 +38,7 @@ impl Questions<'_, '_, '_> {
                     claim: Some(theirs.seq),
                     ..Body::default()
                 };
-                chain::record(self.tx, Event::Unknown, self.stamp, &body)?;
+                chain::add_link(self.tx, Event::Unknown, self.stamp, &body)?;
                 unknown(theirs)
             }
             _ => {
@@ -100,7 +100,7 @@ impl Questions<'_, '_, '_> {
             ..Body::default()
         }
         .fitting();
-        let Head { seq, .. } = chain::record(self.tx, event, self.stamp, &body)?;
+        let Head { seq, .. } = chain::add_link(self.tx, event, self.stamp, &body)?;
         let task = (self.ask.parts > 0).then(|| TaskRun {
             attempt,
             whole: request_hash.clone(),
