@@ -5,6 +5,7 @@ pub(super) mod code;
 pub(super) mod configuration;
 pub(super) mod cut;
 pub(super) mod document;
+pub(super) mod error;
 pub(super) mod host_command;
 pub(super) mod host_values;
 pub(super) mod settings;

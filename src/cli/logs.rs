@@ -140,7 +140,7 @@ struct Log {
 
 impl Subscriber for Log {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= self.most && metadata.target().starts_with(OWN) && metadata.is_event()
+        *metadata.level() <= self.most && metadata.target().starts_with(OWN) && !metadata.is_span()
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {

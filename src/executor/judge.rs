@@ -47,7 +47,7 @@ impl Judged {
         if self.open == Open::Maybe {
             self.open = match told {
                 None => Open::Yes(" The answer could not be searched for a time-out."),
-                Some(told) if has_one(&told.to_lowercase(), TIME_OUT) => {
+                Some(told) if times_out(&told.to_lowercase()) => {
                     Open::Yes(" The answer names a time-out.")
                 }
                 Some(_) => Open::No,
@@ -289,10 +289,10 @@ pub(super) fn shorten(text: &str) -> String {
     }
 }
 
-/// The phrases of a time-out.
-const TIME_OUT: &str = "timed out;timed_out;timed-out;timedout;timeout;time-out;time_out;deadline exceeded;\
-    deadline_exceeded;deadlineexceeded;deadline has elapsed;error -32001;status 408;status code 408;http 408;status 504;\
-    status code 504;http 504;504 gateway;curl: (28)";
+/// The phrases of a time-out. A text is searched for them with one blank in place of blanks, line breaks and `-_:="`.
+const TIME_OUT: &str = "timed out;timedout;time out;timeout;deadline exceeded;deadlineexceeded;deadline has elapsed;\
+    error 32001;status 408;code 408;http 408;error 408;status 504;code 504;http 504;error 504;504 gateway;curl (28);\
+    curl error 28";
 
 /// What the message says of each class that has a text of its own, and phrases of the class, in lower case; the first
 /// class that matches wins.
@@ -328,8 +328,17 @@ fn by_text(text: &str) -> Option<Fault> {
         return Some(Fault::RateLimited);
     }
     let mut classes = PHRASES.iter();
-    let found = classes.find(|(.., phrases)| has_one(&lower, phrases));
+    let found = classes.find(|(fault, _, phrases)| match fault {
+        Fault::ToolTimeout => times_out(&lower),
+        _ => has_one(&lower, phrases),
+    });
     found.map(|(fault, ..)| *fault)
+}
+
+fn times_out(text: &str) -> bool {
+    let between = |c: char| c.is_whitespace() || matches!(c, '-' | '_' | ':' | '=' | '"');
+    let words = text.split(between).filter(|word| !word.is_empty());
+    has_one(&words.collect::<Vec<_>>().join(" "), TIME_OUT)
 }
 
 fn has_one(text: &str, phrases: &str) -> bool {

@@ -85,7 +85,7 @@ fn json<T: serde::Serialize>(list: &[T]) -> Option<String> {
 }
 
 /// The row of a request, without an answer.
-fn asked(ask: &Ask<'_>, hashes: &Hashes) -> Row {
+pub(super) fn asked(ask: &Ask<'_>, hashes: &Hashes) -> Row {
     let who = &ask.who;
     let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
     Row {

@@ -6,10 +6,11 @@ use super::{
     answer,
     chain::{self, Stamp},
     finish::event,
+    names,
     place::Ledger,
     record::{Body, Claim, ClaimState, Event, Head, Row, StateChange, Which, changes},
     store::{Durability, StoreError, Tx, read, write},
-    words::{Ask, Ended, LedgerError},
+    words::{Ask, Ended, LedgerError, Who},
 };
 
 /// The reason of the link that records that no change of a plan remains.
@@ -74,9 +75,13 @@ impl Ledger<'_> {
     pub(crate) fn settle_as_made(
         &mut self,
         left: &Unsettled,
+        ask: &Ask<'_>,
         ended: Ended,
     ) -> Result<bool, LedgerError> {
-        let base = left.recorded().unwrap_or_else(|| left.facts());
+        let base = match left.recorded() {
+            Some(row) => row,
+            None => self.own(left, ask)?.unwrap_or_else(|| left.facts()),
+        };
         let row = Row {
             started_at: left.case.claimed_at.clone(),
             duration_ms: 0,
@@ -86,6 +91,40 @@ impl Ledger<'_> {
         let how = How::Answered(event(row.state), Box::new(row));
         let now = self.host.timestamp();
         Ok(self.settle(left, &how, now, None)?.is_some())
+    }
+
+    /// The row of an operation of the same delivery as `ask`. None if `ask` is another delivery: the claim does not say
+    /// what the names of its own delivery are.
+    fn own(&mut self, left: &Unsettled, ask: &Ask<'_>) -> Result<Option<Row>, LedgerError> {
+        let (who, claimed) = (&ask.who, &left.claim);
+        let name = names::name_of(who);
+        if name.is_none() || name != claimed.delivery || !names::fits_attempt(who, claimed.attempt)
+        {
+            return Ok(None);
+        }
+        // With a key, the other names may differ.
+        let is_keyed = who.idempotency_key.is_some();
+        let named = Who {
+            operation_id: &left.case.operation_id,
+            request_id: who.request_id.filter(|_| !is_keyed),
+            task_id: if is_keyed {
+                left.case.task_id.as_deref()
+            } else {
+                who.task_id
+            },
+            ..*who
+        };
+        let hashes = ask.asked.hashes(&self.key(ask)?);
+        let asked = Ask {
+            who: named,
+            ..ask.clone()
+        };
+        Ok(Some(Row {
+            entry_digest: claimed.entry_digest.clone(),
+            reason: claimed.reason.clone(),
+            attempt: claimed.attempt,
+            ..answer::asked(&asked, &hashes)
+        }))
     }
 
     /// Records that no change of an operation remains, as the journal of its plan shows. Its request may be performed.

@@ -211,7 +211,7 @@ fn may_speak_otherwise(error: &CallError) -> bool {
 }
 
 /// The error if neither era works: both refusals, or that of the era that the server seems to speak.
-fn neither(session: &Session, first: CallError, second: CallError) -> CallError {
+fn neither(session: &Session, first: CallError, mut second: CallError) -> CallError {
     match (&first, &second) {
         (
             CallError::Rpc { method: one, code, message, .. },
@@ -223,7 +223,13 @@ fn neither(session: &Session, first: CallError, second: CallError) -> CallError 
             Some(String::new()),
         ),
         // Who refuses one era is likely to speak the other.
-        (CallError::Rpc { .. } | CallError::Http { .. }, _) => second,
+        (CallError::Rpc { .. } | CallError::Http { .. }, _) => {
+            // The first process has answered, so that it was the right program.
+            if let CallError::ExitedBeforeReady { heard, .. } = &mut second {
+                *heard = true;
+            }
+            second
+        }
         _ => first,
     }
 }

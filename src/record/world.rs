@@ -106,7 +106,7 @@ pub(super) fn settle(
         ..Received::nobody(left.case.session_id.clone(), nobody)
     };
     let ended = ended::of(&outcome, &received, Before::default(), ask, hidden, context);
-    if ledger.settle_as_made(&left, ended)? {
+    if ledger.settle_as_made(&left, ask, ended)? {
         told.append(&mut notes);
     }
     Ok(())

@@ -48,7 +48,13 @@ impl InProcess {
     pub(crate) fn answer(&self, input: &[u8]) -> Value {
         let host = &self.host;
         let arrived = Arrived::read(Ok(input.to_vec()), host.moment(), host);
-        let answer = perform(&arrived, &self.settings, host, (&Course::default(), &|_| {}), None);
+        let answer = perform(
+            &arrived,
+            &self.settings,
+            host,
+            (&Course::default(), &|_| {}),
+            None,
+        );
         let shown = || {
             String::from_utf8_lossy(input)
                 .chars()

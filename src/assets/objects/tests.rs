@@ -64,7 +64,9 @@ impl Objects {
         let objects = Self::of(&self.0.storage);
         for ((service, name), bucket) in lock(&self.0.buckets).iter() {
             let access = bucket.access.clone();
-            let bucket = Bucket::with(*service, name, access, bucket.client.clone()).unwrap();
+            // A connection belongs to the runtime of the bucket that opened it.
+            let client = bucket.client(&client::Purpose::Early).unwrap();
+            let bucket = Bucket::with(*service, name, access, client).unwrap();
             lock(&objects.0.buckets).insert((*service, name.clone()), Arc::new(bucket));
         }
         objects

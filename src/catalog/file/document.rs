@@ -10,17 +10,18 @@ use toml::{
     de::{DeTable, DeValue, ValueDeserializer},
 };
 
-use crate::task::{Failure, Fault, unknown_key};
+use crate::task::unknown_key;
 
 use super::{
     code::{Code, FileLine, Lines, Wrong},
     cut::{CAPABILITY, TOP, cut},
+    error::LARGEST,
 };
+
+pub(crate) use super::error::CatalogError;
 
 /// Top-level keys that are not built in yet.
 const LATER: &[&str] = &["catalog_dir"];
-
-const LARGEST: u64 = 8 << 20;
 
 /// The text of a `catalog.toml`. Its entries are compiled on demand.
 #[derive(Debug)]
@@ -30,48 +31,6 @@ pub(crate) struct Catalog {
     /// The text without the entries, if it can be cut.
     rest: OnceLock<String>,
     lines: Lines,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CatalogError {
-    #[error(
-        "there is no catalog at {path}; write one with `oneact import` or `oneact init`, or name one with --catalog"
-    )]
-    Missing { path: Utf8PathBuf },
-    #[error("cannot read the catalog {path}: {source}")]
-    Unreadable {
-        path: Utf8PathBuf,
-        source: io::Error,
-    },
-    #[error("{path} is not a catalog: a catalog must be a regular file of at most {} MiB", LARGEST >> 20)]
-    NoCatalog { path: Utf8PathBuf },
-    #[error("{0}")]
-    Invalid(Wrong),
-}
-
-impl CatalogError {
-    /// The same error with the code of its finding.
-    pub(crate) fn coded(self, code: Code) -> Self {
-        match self {
-            Self::Invalid(wrong) => Self::Invalid(Wrong { code, ..wrong }),
-            other => other,
-        }
-    }
-}
-
-impl From<CatalogError> for Wrong {
-    fn from(error: CatalogError) -> Self {
-        match error {
-            CatalogError::Invalid(wrong) => wrong,
-            other => Self::nowhere(Code::default(), other.to_string()),
-        }
-    }
-}
-
-impl From<CatalogError> for Failure {
-    fn from(error: CatalogError) -> Self {
-        Self::new(Fault::CatalogInvalid, error.to_string())
-    }
 }
 
 /// What a position in a parsed text is counted from.

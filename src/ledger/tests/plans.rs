@@ -69,9 +69,10 @@ fn two_runs_that_read_one_journal_record_one_answer() {
         let refused = begin(&mut ledger, &ask, &Around::default());
         assert!(matches!(refused, Err(LedgerError::Unknown { .. })));
         let left = ledger.left_unknown(&ask, "op_1").unwrap().unwrap();
-        (ledger, left)
+        (ledger, ask, left)
     });
-    let settled = takers.map(|(mut ledger, left)| ledger.settle_as_made(&left, ended()).unwrap());
+    let settled =
+        takers.map(|(mut ledger, ask, left)| ledger.settle_as_made(&left, &ask, ended()).unwrap());
     assert_eq!(settled, [true, false]);
     let rows = place.rows();
     let answered: Vec<_> = rows.iter().map(|row| row.operation_id.as_str()).collect();
@@ -184,7 +185,7 @@ fn a_delivery_is_found_behind_the_answers_of_many_runs_that_died() {
             .left_unknown(&next, dead.who.operation_id)
             .unwrap()
             .unwrap();
-        assert!(ledger.settle_as_made(&left, ended()).unwrap());
+        assert!(ledger.settle_as_made(&left, &next, ended()).unwrap());
     }
     assert_eq!(
         again(&place, &plan("op_2", "t1"), &undone),

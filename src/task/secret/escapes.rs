@@ -80,7 +80,7 @@ fn of_url(text: &[u8], meant: &mut Vec<u8>) -> Option<usize> {
     Some(3)
 }
 
-/// `\n` and the like, `\uXXXX`, or two of these that are a surrogate pair.
+/// `\n` and the like, `\u` with four digits, or two of these that are a surrogate pair.
 fn of_json(text: &[u8], meant: &mut Vec<u8>) -> Option<usize> {
     let is_unit = text.get(1) == Some(&b'u');
     let lengths: &[usize] = if is_unit { &[12, 6] } else { &[2] };

@@ -121,8 +121,13 @@ pub(super) fn cuts(text: &str) -> Vec<Range<usize>> {
 /// Finds what is before the `@` of a link, and what is clearly a password although no host follows.
 fn user_information(text: &[u8], cuts: &mut Vec<Range<usize>>) {
     let mut from = 0;
-    while let Some(start) = after(text, from, b"://") {
-        let quote = quote_before(text.get(..start).unwrap_or_default());
+    while let Some(colon) = after(text, from, b":") {
+        from = colon;
+        let before = text.get(..colon - 1).unwrap_or_default();
+        let Some(start) = authority_of(before, text, colon) else {
+            continue;
+        };
+        let quote = quote_before(before);
         let end = place(text, start, |at, byte| {
             matches!(byte, b'/' | b'?' | b'#') || Some(byte) == quote || ends_link(text, at, byte)
         });
@@ -131,25 +136,51 @@ fn user_information(text: &[u8], cuts: &mut Vec<Range<usize>>) {
         from = end - usize::from(authority.ends_with(b":"));
         let user = match authority.iter().rposition(|byte| *byte == b'@') {
             Some(length) => start + length,
-            None if has_password(authority) => end,
+            None if start > colon && has_password(authority) => end,
             None => continue,
         };
         cuts.extend((user > start).then_some(start..user));
     }
 }
 
-/// Whether an authority without `@` has a password and not a port: what begins with digits may be a port.
+/// The schemes after whose colon browsers and libraries read any number of slashes, of both kinds.
+const WEB: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
+
+/// Where the authority of a link begins whose scheme ends `before` its colon; none if it is no link.
+fn authority_of(before: &[u8], text: &[u8], colon: usize) -> Option<usize> {
+    let name = before
+        .iter()
+        .rev()
+        .take_while(|byte| of_scheme(byte))
+        .count();
+    let name = before.get(before.len() - name..).unwrap_or_default();
+    let is_web = WEB
+        .iter()
+        .any(|web| name.eq_ignore_ascii_case(web.as_bytes()));
+    let rest = text.get(colon..).unwrap_or_default();
+    let is_slash = |byte: &&u8| **byte == b'/' || is_web && **byte == b'\\';
+    let slashes = rest.iter().take_while(is_slash).count();
+    (is_web || slashes >= 2).then_some(colon + slashes)
+}
+
+/// Whether an authority without `@` has a password and not a port, which is digits and nothing else that counts.
 fn has_password(authority: &[u8]) -> bool {
     let mut parts = authority.splitn(2, |byte| *byte == b':');
     let is_address = parts.next().is_some_and(|host| host.starts_with(b"["));
-    let first = parts.next().and_then(<[u8]>::first);
-    !is_address && first.is_some_and(|first| !first.is_ascii_digit())
+    let rest = parts.next().unwrap_or_default();
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let mut behind = rest.iter().skip(digits);
+    let is_port = digits > 0 && !behind.any(u8::is_ascii_alphanumeric);
+    !is_address && !rest.is_empty() && !is_port
 }
 
-/// The quotation mark directly before the link whose `://` ends the text.
+fn of_scheme(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
+}
+
+/// The quotation mark directly before the link whose scheme ends the text.
 fn quote_before(text: &[u8]) -> Option<u8> {
-    let of_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-    let mut before = text.iter().rev().skip(b"://".len());
+    let mut before = text.iter().rev();
     let quote = before.find(|byte| !of_scheme(byte)).copied();
     quote.filter(|byte| matches!(byte, b'\'' | b'`'))
 }

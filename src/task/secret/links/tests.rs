@@ -96,6 +96,12 @@ fn presign_parts_are_cut_wherever_the_url_stands() {
             "ftp://user:p@ss:w@host/x and https://tok@h",
             "ftp://***@host/x and https://***@h",
         ),
+        ("https:///u:pw@h/x", "https:///***@h/x"),
+        (
+            r"HTTP:\\\\u:pw@h, https:u:pw@h",
+            r"HTTP:\\\\***@h, https:***@h",
+        ),
+        ("https://u:1Hunter2Pw", "https://***"),
         (
             "https://h/?token=http://u:p@host/&a=1",
             "https://h/?token=***&a=1",
@@ -138,6 +144,7 @@ fn a_text_without_secrets_is_borrowed_as_it_is() {
         "died with sig=9",
         "file:///a=b",
         "://",
+        "see https://h:8080, or https:h",
         "?sig=",
         "é?ü=ß",
     ] {
