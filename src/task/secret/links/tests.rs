@@ -170,7 +170,7 @@ fn a_text_made_of_secret_names_is_cut_in_one_pass() {
 fn a_link_is_found_raw_and_with_one_level_of_escapes() {
     let cases = [
         (r"https:\/\/user:pw@h", r"https:\/\/***@h"),
-        ("https:///u:pw@h", "https:///u:pw@h"),
+        ("https:///u:pw@h", "https:///***@h"),
         ("https%3A%2F%2Fu%3Apw%40h%2F", "https%3A%2F%2F***%40h%2F"),
         (
             r"\u0068ttps\u003a\u002f\u002fu:pw\u0040h",
