@@ -337,6 +337,7 @@ fn by_text(text: &str) -> Option<Fault> {
 
 fn times_out(text: &str) -> bool {
     let between = |c: char| c.is_whitespace() || matches!(c, '-' | '_' | ':' | '=' | '"');
+    let text = text.replace(r"\n", " ");
     let words = text.split(between).filter(|word| !word.is_empty());
     has_one(&words.collect::<Vec<_>>().join(" "), TIME_OUT)
 }

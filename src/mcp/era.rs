@@ -5,6 +5,8 @@
 //! `server/discover` first: a modern server refuses `initialize` at once, but some legacy servers end at an unknown first
 //! request, or do not answer. A server over HTTP does not end, so it is asked in the modern era first.
 
+use std::fmt;
+
 use tokio::time::Instant;
 
 use crate::{host::Host, task::Protocol};
@@ -115,6 +117,15 @@ enum Era {
     Modern,
 }
 
+impl fmt::Display for Era {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+        })
+    }
+}
+
 /// Tries the era that the server spoke before, or the more likely one, and then the other.
 async fn determined(
     session: &mut Session,
@@ -129,7 +140,7 @@ async fn determined(
         None if at.spec.url().is_some() => (Era::Modern, "it is a server over HTTP"),
         None => (Era::Legacy, "it was not met before"),
     };
-    tracing::info!("Server {name} is asked in the {first:?} era first: {why}.");
+    tracing::info!("Server {name} is asked in the {first} era first: {why}.");
     // A server that does not know the first request may leave it without an answer.
     session.limits.until = at.first_end();
     let asked = match (known, first, opening) {

@@ -66,13 +66,13 @@ fn a_chain_is_told_from_its_root_to_its_end() {
             "Input store_1 could not be checked",
             "format_converter may say nothing for 60s (",
             "Server media-processing is started: python3 ",
-            "was not met before: the legacy era is tried first",
+            "is asked in the legacy era first: it was not met before",
             "Server media-processing speaks MCP 2025-11-25.",
             "The answer is a success",
             "Took task_1_step_1 from the file it was told to write.",
             "is valid WAV",
             "transcriber may say nothing for 90s (",
-            "is greeted in the legacy era: it spoke MCP 2025-11-25 before",
+            "is asked in the legacy era first: it spoke that era before",
         ],
     );
     tells(

@@ -134,7 +134,7 @@ impl Web {
         run: &Run<'_>,
         asked: impl Future<Output = reqwest::Result<Response>>,
     ) -> Result<Response, Stop> {
-        let refused = |refused| self.refused(url, &refused);
+        let refused = |refused| Self::refused(url, &refused);
         self.guard.admit(url).map_err(refused)?;
         let answer = self.wait(run, asked)?;
         answer.map_err(|error| self.failed(url, &error))
@@ -159,7 +159,7 @@ impl Web {
         done.ok_or(ToolError::Cancelled)
     }
 
-    fn refused(&self, url: &Url, refused: &HostRefused) -> Stop {
+    fn refused(url: &Url, refused: &HostRefused) -> Stop {
         let problem = format!("{}: {refused}", presentable(url));
         ToolError::argument("url", problem).into()
     }
@@ -167,7 +167,7 @@ impl Web {
     /// Translates an error of the client for a request to `url`.
     fn failed(&self, url: &Url, error: &reqwest::Error) -> Stop {
         if let Some(refused) = web::within(error) {
-            return self.refused(url, refused);
+            return Self::refused(url, refused);
         }
         let way = if self.guard.is_proxied(url) {
             " through the proxy"

@@ -151,7 +151,7 @@ fn authority_of(before: &[u8], text: &[u8], colon: usize) -> Option<usize> {
     let name = before
         .iter()
         .rev()
-        .take_while(|byte| of_scheme(byte))
+        .take_while(|byte| of_scheme(**byte))
         .count();
     let name = before.get(before.len() - name..).unwrap_or_default();
     let is_web = WEB
@@ -174,14 +174,14 @@ fn has_password(authority: &[u8]) -> bool {
     !is_address && !rest.is_empty() && !is_port
 }
 
-fn of_scheme(byte: &u8) -> bool {
+fn of_scheme(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
 }
 
 /// The quotation mark directly before the link whose scheme ends the text.
 fn quote_before(text: &[u8]) -> Option<u8> {
     let mut before = text.iter().rev();
-    let quote = before.find(|byte| !of_scheme(byte)).copied();
+    let quote = before.find(|byte| !of_scheme(**byte)).copied();
     quote.filter(|byte| matches!(byte, b'\'' | b'`'))
 }
 
