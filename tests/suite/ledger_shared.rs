@@ -418,8 +418,8 @@ fn a_signal_ends_the_attempt_to_connect_to_a_server_that_says_nothing() {
     assert!(!root.path.join("counted").exists());
 }
 
-/// Passes connections on to a server, and ends the connection of a COMMIT when the server has answered it: the client does
-/// not learn the answer. Returns the number of COMMITs so far.
+/// Passes connections on to a server, and ends the connection of a COMMIT when the server begins to answer: the client does
+/// not learn whether it was performed. Returns the number of COMMITs so far.
 fn losing_answer(dir: &Utf8Path, cluster: &Cluster, number: usize) -> Arc<AtomicUsize> {
     let name = format!(".s.PGSQL.{}", cluster.port);
     let listener = UnixListener::bind(dir.join(&name)).unwrap();
@@ -461,7 +461,6 @@ fn pass(mut from: UnixStream, mut to: UnixStream, goes_on: impl Fn(&[u8]) -> boo
 }
 
 #[test]
-#[ignore = "after one commit whose confirmation is lost, a person is asked: the call is not repeated, but remains to be settled"]
 fn whichever_commit_is_not_confirmed_a_once_only_call_happens_once_and_needs_no_person() {
     let cluster = Cluster::shared();
     let database = cluster.database();
@@ -487,11 +486,13 @@ fn whichever_commit_is_not_confirmed_a_once_only_call_happens_once_and_needs_no_
             counted.lines().filter(|line| **line == what).count()
         };
         let one = send(&ledger, &task);
+        let made = commits.load(Ordering::SeqCst);
         assert_eq!(one.exit == 0, happened() == 1, "{}", one.envelope);
-        let other = send(&direct, &task);
-        assert_eq!(other.exit, 0, "{number}: {}", other.envelope);
+        // Under the same name: the answer may wait in the outbox for a run that uses this ledger.
+        let other = send(&ledger, &task);
+        assert_eq!(other.exit, 0, "{number}: {}\n{}", other.envelope, one.stderr);
         assert_eq!(happened(), 1, "{number}");
-        if commits.load(Ordering::SeqCst) < number {
+        if made < number {
             assert!(number > 3, "{number} commits");
             break;
         }
