@@ -14,7 +14,7 @@ use super::{
 };
 
 /// A parameter in which the person who approves does not see all characters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unseen {
     /// The number and the entry of the step of an improvised action.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,61 +32,43 @@ impl Secrets {
         &self,
         parameters: Map<String, Value>,
     ) -> (Map<String, Value>, Vec<Unseen>) {
-        let mut counts = Vec::new();
-        let mut members = Vec::new();
-        for (name, value) in parameters {
-            let (mut secret, mut url) = (0, 0);
-            let mut cut = |text: &str| {
-                let (shown, of_secrets, of_urls) = self.approvable_text(text);
-                secret += of_secrets;
-                url += of_urls;
-                shown
-            };
-            let name = cut(&name);
-            members.push((
-                name,
-                cut_json(value, &mut cut, &|number| self.is_told_by(number)),
-            ));
-            counts.push((secret, url));
-        }
+        let mut counted = Vec::new();
         // No name may be lost, so the second of two equal names gets a number.
-        let Value::Object(shown) = object(members) else {
-            return (Map::new(), Vec::new());
-        };
-        let unseen = shown
-            .keys()
-            .zip(counts)
-            .filter(|(_, count)| *count != (0, 0));
-        let unseen = unseen.map(|(name, (secret_characters, url_characters))| Unseen {
-            step: None,
+        let shown = object(parameters.into_iter().map(|(name, value)| {
+            let mut unseen = Unseen::default();
+            let mut cut = |text: &str| self.approvable_text(text, &mut unseen);
+            let tells = |number: &_| self.is_told_by(number);
+            let member = (cut(&name), cut_json(value, &mut cut, &tells));
+            counted.push(unseen);
+            member
+        }));
+        let named = shown.keys().zip(counted).map(|(name, unseen)| Unseen {
             parameter: name.clone(),
-            secret_characters,
-            url_characters,
+            ..unseen
         });
-        let unseen = unseen.collect();
+        let hides = |unseen: &Unseen| unseen.secret_characters + unseen.url_characters > 0;
+        let unseen = named.filter(hides).collect();
         (shown, unseen)
     }
 
-    /// A text without secrets and credentials of URLs, and how many of its characters are cut for each of the two.
-    fn approvable_text(&self, text: &str) -> (String, usize, usize) {
+    /// A text without secrets and credentials of URLs. The characters that are cut are counted.
+    fn approvable_text(&self, text: &str, unseen: &mut Unseen) -> String {
         let mut cuts = self.found(text.as_bytes());
         let of_secrets = characters(text, &cuts);
         // A `***` that the sender wrote is shown as it is, so nothing is hidden there.
         let links = links::cuts(text).into_iter();
         cuts.extend(links.filter(|cut| text.get(cut.clone()) != Some(CUT)));
         let cuts = joined(cuts);
-        let of_urls = characters(text, &cuts) - of_secrets;
-        (without(text.as_bytes(), cuts), of_secrets, of_urls)
+        unseen.secret_characters += of_secrets;
+        unseen.url_characters += characters(text, &cuts) - of_secrets;
+        without(text.as_bytes(), cuts)
     }
 }
 
 /// The number of characters in these ranges, which must be disjoint.
 fn characters(text: &str, ranges: &[Range<usize>]) -> usize {
-    let bytes = ranges
-        .iter()
-        .filter_map(|range| text.as_bytes().get(range.clone()));
-    // Each character has one byte that continues no other byte.
-    bytes.flatten().filter(|byte| **byte & 0xc0 != 0x80).count()
+    let parts = ranges.iter().filter_map(|range| text.get(range.clone()));
+    parts.map(|part| part.chars().count()).sum()
 }
 
 #[cfg(test)]

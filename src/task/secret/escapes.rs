@@ -6,89 +6,71 @@ use std::ops::Range;
 use super::cut::joined;
 
 /// The ranges that `look` finds in a text, and in the text without its escapes, as ranges of the text: in order, with
-/// overlapping ranges joined.
-pub(super) fn find(text: &[u8], look: impl Fn(&[u8], &mut Vec<Range<usize>>)) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    look(text, &mut found);
+/// overlapping ranges joined. UTF-8 without its escapes is UTF-8, and `look` finds whole characters.
+pub(super) fn find(text: &[u8], look: impl Fn(&[u8]) -> Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut found = look(text);
     for (lead, escape) in [(b'\\', of_json as Escape), (b'%', of_url)] {
-        if let Some(unescaped) = Unescaped::of(text, lead, escape) {
-            let mut here = Vec::new();
-            look(&unescaped.bytes, &mut here);
-            found.extend(here.iter().map(|range| unescaped.source(range)));
+        if text.contains(&lead) {
+            let (unescaped, ends) = unescaped(text, lead, escape);
+            let here = look(&unescaped).into_iter();
+            found.extend(here.map(|here| source(&ends, here.start)..source(&ends, here.end)));
         }
     }
     joined(found)
 }
 
-/// Writes what the escape at the start of a text stands for, and returns its length. Writes nothing if there is none.
-type Escape = fn(&[u8], &mut Vec<u8>) -> Option<usize>;
+/// The character that the escape at the start of a text stands for, and the length of the escape.
+type Escape = fn(&[u8]) -> Option<(char, usize)>;
 
-struct Unescaped {
-    bytes: Vec<u8>,
-    /// The range of each escape, here and in the text.
-    escapes: Vec<(Range<usize>, Range<usize>)>,
+/// The text without its escapes, and where each escape ends there and in the text.
+fn unescaped(text: &[u8], lead: u8, escape: Escape) -> (Vec<u8>, Vec<(usize, usize)>) {
+    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+    let mut rest = text;
+    while let Some((first, mut behind)) = rest.split_first() {
+        let meant = if *first == lead { escape(rest) } else { None };
+        match meant {
+            Some((letter, length)) => {
+                bytes.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+                behind = rest.get(length..).unwrap_or_default();
+                ends.push((bytes.len(), text.len() - behind.len()));
+            }
+            None => bytes.push(*first),
+        }
+        rest = behind;
+    }
+    (bytes, ends)
 }
 
-impl Unescaped {
-    /// `None` if there are no escapes.
-    fn of(text: &[u8], lead: u8, escape: Escape) -> Option<Self> {
-        let (mut bytes, mut escapes) = (Vec::new(), Vec::new());
-        let (mut from, mut at) = (0, 0);
-        while let Some(rest) = text.get(at..)
-            && let Some(skipped) = rest.iter().position(|byte| *byte == lead)
-        {
-            at += skipped;
-            bytes.extend_from_slice(text.get(from..at)?);
-            from = at;
-            let start = bytes.len();
-            if let Some(length) = escape(text.get(at..)?, &mut bytes) {
-                escapes.push((start..bytes.len(), at..at + length));
-                from += length;
-            }
-            at = from.max(at + 1);
-        }
-        bytes.extend_from_slice(text.get(from..)?);
-        (!escapes.is_empty()).then_some(Self { bytes, escapes })
-    }
-
-    /// The range in the text. An escape is included as a whole.
-    fn source(&self, range: &Range<usize>) -> Range<usize> {
-        let last = range.end.saturating_sub(1).max(range.start);
-        self.byte(range.start).start..self.byte(last).end
-    }
-
-    /// The range of one byte in the text.
-    fn byte(&self, at: usize) -> Range<usize> {
-        let before = self.escapes.partition_point(|(here, _)| here.start <= at);
-        match before
-            .checked_sub(1)
-            .and_then(|last| self.escapes.get(last))
-        {
-            Some((here, there)) if here.contains(&at) => there.clone(),
-            Some((here, there)) => {
-                let start = there.end + at - here.end;
-                start..start + 1
-            }
-            None => at..at + 1,
-        }
-    }
+/// The place in the text of a place in the text without its escapes.
+fn source(ends: &[(usize, usize)], at: usize) -> usize {
+    let mut before = ends
+        .iter()
+        .take(ends.partition_point(|(here, _)| *here <= at));
+    let (here, there) = before.next_back().copied().unwrap_or_default();
+    there + at - here
 }
 
-fn of_url(text: &[u8], meant: &mut Vec<u8>) -> Option<usize> {
-    let digit = |at: usize| char::from(*text.get(at)?).to_digit(16);
-    meant.push(u8::try_from(digit(1)? << 4 | digit(2)?).ok()?);
-    Some(3)
+fn of_url(text: &[u8]) -> Option<(char, usize)> {
+    let byte = |escape: &[u8]| match escape {
+        [b'%', high, low] => {
+            let digit = |letter: &u8| char::from(*letter).to_digit(16);
+            u8::try_from(digit(high)? << 4 | digit(low)?).ok()
+        }
+        _ => None,
+    };
+    let bytes: Vec<u8> = text.chunks(3).take(4).map_while(byte).collect();
+    let letter = bytes.utf8_chunks().next()?.valid().chars().next()?;
+    Some((letter, 3 * letter.len_utf8()))
 }
 
 /// `\n` and the like, `\u` with four digits, or two of these that are a surrogate pair.
-fn of_json(text: &[u8], meant: &mut Vec<u8>) -> Option<usize> {
+fn of_json(text: &[u8]) -> Option<(char, usize)> {
     let is_unit = text.get(1) == Some(&b'u');
     let lengths: &[usize] = if is_unit { &[12, 6] } else { &[2] };
-    lengths.iter().copied().find_map(|length| {
-        let escape = str::from_utf8(text.get(..length)?).ok()?;
-        let letter: char = serde_json::from_str(&format!("\"{escape}\"")).ok()?;
-        meant.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
-        Some(length)
+    lengths.iter().find_map(|length| {
+        let escape = str::from_utf8(text.get(..*length)?).ok()?;
+        let letter = serde_json::from_str(&format!("\"{escape}\"")).ok()?;
+        Some((letter, *length))
     })
 }
 
@@ -97,10 +79,10 @@ mod tests {
     use super::*;
 
     fn found(text: &str, word: &'static [u8]) -> Vec<String> {
-        let ranges = find(text.as_bytes(), |text, found| {
+        let ranges = find(text.as_bytes(), |text| {
             let windows = text.windows(word.len()).enumerate();
             let hits = windows.filter(|(_, window)| *window == word);
-            found.extend(hits.map(|(at, _)| at..at + word.len()));
+            hits.map(|(at, _)| at..at + word.len()).collect()
         });
         let pieces = ranges.into_iter().map(|range| text[range].to_owned());
         pieces.collect()

@@ -1,7 +1,8 @@
 //! Cuts values that were passed on to a server from the server's output.
 
 use std::{
-    fmt, iter,
+    collections::BTreeSet,
+    fmt,
     ops::Range,
     sync::{Arc, OnceLock},
 };
@@ -14,7 +15,7 @@ use base64::{
 use serde_json::{Number, Value};
 
 use super::{
-    cut::{cut_json, without},
+    cut::{add, cut_json, without},
     escapes, redact_presigned,
 };
 
@@ -137,18 +138,16 @@ impl Secrets {
         let Some(known) = &self.0 else {
             return Vec::new();
         };
-        let Some(search) = known.search.get_or_init(|| search(&known.values)) else {
-            return iter::once(0..text.len()).collect();
-        };
-        escapes::find(text, |text, found: &mut Vec<Range<usize>>| {
-            for place in search.find_overlapping_iter(text).map(|form| form.range()) {
-                match found.last_mut() {
-                    Some(last) if place.start >= last.start && place.start < last.end => {
-                        last.end = last.end.max(place.end);
-                    }
-                    _ => found.push(place),
-                }
+        let search = known.search.get_or_init(|| search(&known.values));
+        escapes::find(text, |text| {
+            let mut found = Vec::new();
+            match search {
+                Some(search) => search
+                    .find_overlapping_iter(text)
+                    .for_each(|form| add(&mut found, form.range())),
+                None => found.push(0..text.len()),
             }
+            found
         })
     }
 }
@@ -159,39 +158,30 @@ fn search(values: &[String]) -> Option<AhoCorasick> {
         return None;
     }
     let forms = values.iter().flat_map(|value| words(value)).flat_map(forms);
-    let forms = forms.filter(|form| form.len() >= SHORTEST);
+    let forms: BTreeSet<String> = forms.filter(|form| form.len() >= SHORTEST).collect();
     let kind = Some(AhoCorasickKind::ContiguousNFA);
     AhoCorasick::builder().kind(kind).build(forms).ok()
 }
 
 /// The parts of a value that are searched for: the value, the value without blanks around it, and its lines.
 fn words(value: &str) -> impl Iterator<Item = &str> {
-    let trimmed = value.trim();
-    let lines = trimmed.lines().map(str::trim);
-    let lines = lines.filter(move |line| line.len() >= SHORTEST_LINE && *line != trimmed);
-    let whole = (value != trimmed).then_some(value);
-    whole.into_iter().chain([trimmed]).chain(lines)
+    let lines = value.lines().map(str::trim);
+    let lines = lines.filter(|line| line.len() >= SHORTEST_LINE);
+    [value, value.trim()].into_iter().chain(lines)
 }
 
 /// A word as it is, as an HTML form writes it (`+` for a space), and in base64.
 fn forms(word: &str) -> Vec<String> {
-    let mut forms = vec![word.to_owned()];
-    if word.contains(' ') {
-        forms.push(word.replace(' ', "+"));
-    }
+    let mut forms = vec![word.to_owned(), word.replace(' ', "+")];
     // The word may stand behind other bytes. Only the characters that depend on nothing but the word are searched for.
     for before in 0..3 {
-        let mut bytes = vec![0; before];
-        bytes.extend_from_slice(word.as_bytes());
+        let bytes = [&vec![0; before], word.as_bytes()].concat();
         let whole = (before * 8).div_ceil(6)..bytes.len() * 8 / 6;
-        for encoded in [
-            STANDARD_NO_PAD.encode(&bytes),
-            URL_SAFE_NO_PAD.encode(&bytes),
-        ] {
+        for base64 in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+            let encoded = base64.encode(&bytes);
             forms.extend(encoded.get(whole.clone()).map(str::to_owned));
         }
     }
-    forms.dedup();
     forms
 }
 
