@@ -41,6 +41,9 @@ pub(crate) const COMMON: [&str; 16] = [
     "review",
 ];
 
+/// Those of them that a workflow cannot have, because its steps have them: from `approval` on.
+pub(crate) const OF_STEPS: &[&str] = COMMON.split_at(10).1;
+
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Common {
@@ -110,6 +113,14 @@ pub(crate) struct ApprovalKeys {
     show: Option<Vec<String>>,
 }
 
+/// `approval` of a pipeline. Who approves, and how, is said by the entry that applies the plan.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct WhenKeys {
+    #[serde(deserialize_with = "when")]
+    pub(crate) when: Option<When>,
+}
+
 /// A way to approve that the operator has to allow.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -175,20 +186,6 @@ impl ApprovalKeys {
             return Err(named.wrong(problem));
         }
         Ok(rule)
-    }
-
-    /// The first key besides `when`.
-    pub(crate) fn more_than_when(&self) -> Option<&'static str> {
-        let others = [
-            ("approvers", self.approvers.is_some()),
-            ("quorum", self.quorum.is_some()),
-            ("prevent_self", self.prevent_self.is_some()),
-            ("by", self.by.is_some()),
-            ("expires", self.expires.is_some()),
-            ("show", self.show.is_some()),
-        ];
-        let found = others.into_iter().find(|(_, is_said)| *is_said);
-        found.map(|(key, _)| key)
     }
 }
 
@@ -332,21 +329,15 @@ impl DuplicateKeys {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ReviewKeys {
     blocks: Blocks,
-    timeout: Option<ReviewTime>,
+    #[serde(deserialize_with = "review_time")]
+    timeout: Option<Duration>,
     /// A missed review is never an approval, so there is only one value.
     on_timeout: OnReviewTimeout,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-struct ReviewTime(Duration);
-
-impl TryFrom<String> for ReviewTime {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        review_timeout(&text).map(Self)
-    }
+fn review_time<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    let time = review_timeout(&String::deserialize(from)?);
+    time.map(Some).map_err(D::Error::custom)
 }
 
 /// What happens to a review that is open after its time.
@@ -387,20 +378,17 @@ impl Common {
 
     /// The rule by which a person reviews the results of the entry.
     pub(crate) fn review(&self, named: &Named<'_>) -> Result<Option<ReviewRule>, CatalogError> {
-        let review = self.review.clone();
-        match (self.requires_post_review, review) {
-            (false, None) => Ok(None),
-            (false, Some(_)) => Err(named.wrong_in(
-                "review",
-                "`review` has an effect only with `requires_post_review = true`; add that key, or remove `review`",
-            )),
-            (true, review) => {
-                let ReviewKeys {
-                    blocks, timeout, ..
-                } = review.unwrap_or_default();
-                let timeout = timeout.map_or(REVIEW_TIMEOUT, |time| time.0);
-                Ok(Some(ReviewRule { blocks, timeout }))
-            }
+        if self.review.is_some() && !self.requires_post_review {
+            let problem = "`review` has an effect only with `requires_post_review = true`; add that key, or remove `review`";
+            return Err(named.wrong_in("review", problem));
         }
+        Ok(self.requires_post_review.then(|| {
+            let review = self.review.clone().unwrap_or_default();
+            let timeout = review.timeout.unwrap_or(REVIEW_TIMEOUT);
+            ReviewRule {
+                blocks: review.blocks,
+                timeout,
+            }
+        }))
     }
 }

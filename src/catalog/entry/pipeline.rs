@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use super::common::{ApprovalKeys, Defaults, Time};
+use super::common::{Defaults, Time, WhenKeys};
 use crate::{
     catalog::file::{
         code::Code,
@@ -15,7 +15,7 @@ use crate::{
     },
     task::{
         Argument, Backup, Effects, Hazards, Network, Pipeline, PipelineApproval, RelPath,
-        SharedMemory, When, assess, canonical, folded, hexadecimal, nearest,
+        SharedMemory, assess, canonical, folded, hexadecimal, nearest,
     },
 };
 
@@ -40,7 +40,7 @@ struct PipelineKeys {
     #[serde(default)]
     effects: Effects,
     #[serde(default)]
-    approval: ApprovalKeys,
+    approval: WhenKeys,
 }
 
 /// The default and the maximum of specification 001 §11.1 (R-001-172).
@@ -143,24 +143,12 @@ fn compile(named: &Named<'_>, keys: PipelineKeys) -> Result<Pipeline, CatalogErr
         catalog: named.place().path,
         seal: hexadecimal(&Sha256::digest(whole)),
     };
-    if when(named, &keys.approval)?.holds(assess(&hazards(&pipeline)).risk) {
+    let usual = Defaults::of(named.tables)?.approval.when;
+    let when = keys.approval.when.unwrap_or(usual);
+    if when.holds(assess(&hazards(&pipeline)).risk) {
         pipeline.approval = PipelineApproval::Needed;
     }
     Ok(pipeline)
-}
-
-/// Whether a plan with the pipeline waits: `approval.when`, at the risk of the pipeline. Who approves, and how, is
-/// said by the entry that applies the plan.
-fn when(named: &Named<'_>, approval: &ApprovalKeys) -> Result<When, CatalogError> {
-    if let Some(key) = approval.more_than_when() {
-        let problem = format!(
-            "`approval.{key}` has no meaning here, because the plan is what is approved; write it in the entry that applies plans, and only `when` here"
-        );
-        return Err(named.wrong_in("", &problem));
-    }
-    Ok(approval
-        .on(Defaults::of(named.tables)?.approval, named)?
-        .when)
 }
 
 /// Checks the schema. Each parameter is one argument of the command, so it always has a value.

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::{
     bind::pointer,
-    common::{COMMON, Common},
+    common::{COMMON, Common, OF_STEPS},
     identity,
     schema::Schema,
     tool::Entry,
@@ -62,16 +62,6 @@ struct Provenance {
     _promoted_at: String,
 }
 
-/// The common keys that a workflow cannot have, because its steps have them.
-const OF_STEPS: [&str; 6] = [
-    "approval",
-    "on_duplicate",
-    "timeout",
-    "timeout_max",
-    "requires_post_review",
-    "review",
-];
-
 /// The steps of an improvised action (R-003-06): they are performed like those of a workflow, but no entry of the
 /// catalog is made of them (R-003-07). `entry` finds the capability of a step.
 pub(crate) fn declared(
@@ -120,7 +110,7 @@ pub(crate) type Runs<'r> = &'r dyn Fn(&str) -> Result<Result<Entry, String>, Cat
 
 /// Reads a workflow. `runs` finds the capability of a step.
 pub(crate) fn read(named: &Named<'_>, runs: Runs<'_>) -> Result<Workflow, CatalogError> {
-    if let Some(key) = OF_STEPS.into_iter().find(|key| named.has(key)) {
+    if let Some(key) = OF_STEPS.iter().find(|key| named.has(key)) {
         let problem = format!("`{key}` belongs to the capabilities that the steps run; remove it");
         return Err(named.wrong_in(key, &problem));
     }

@@ -20,9 +20,6 @@ use super::{
 
 pub(crate) use super::error::CatalogError;
 
-/// Top-level keys that are not built in yet.
-const LATER: &[&str] = &["catalog_dir"];
-
 /// The text of a `catalog.toml`. Its entries are compiled on demand.
 #[derive(Debug)]
 pub(crate) struct Catalog {
@@ -122,6 +119,9 @@ impl Named<'_> {
         value: Spanned<DeValue<'_>>,
         also: &[&str],
     ) -> Result<T, CatalogError> {
+        if let Some(at) = array_for_table(&value) {
+            return Err(self.wrong_at(at, NO_TABLE));
+        }
         T::deserialize(ValueDeserializer::from(value)).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let (code, message) = Code::split(error.message());
@@ -244,15 +244,10 @@ impl<'a> Tables<'a> {
     }
 
     fn checked(self) -> Result<Self, CatalogError> {
-        for key in self.root.keys() {
-            let name = key.get_ref().as_ref();
-            let problem = if LATER.contains(&name) {
-                format!("`{name}` is not built into this version of oneact; remove it")
-            } else if TOP.contains(&name) {
-                continue;
-            } else {
-                unknown_key(name, TOP)
-            };
+        let names = self.root.keys();
+        let mut unknown = names.filter(|key| !TOP.contains(&key.get_ref().as_ref()));
+        if let Some(key) = unknown.next() {
+            let problem = unknown_key(key.get_ref(), TOP);
             return Err(self.invalid(Origin::Rest, key.span().start, problem));
         }
         let problem = match self.get::<i64>("catalog")? {
@@ -269,10 +264,14 @@ impl<'a> Tables<'a> {
 
     /// A top-level value, read strictly.
     pub(crate) fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, CatalogError> {
-        let value = self.root.get(key).cloned();
-        let value = value.map(|value| T::deserialize(ValueDeserializer::from(value)));
-        value
-            .transpose()
+        let Some(value) = self.root.get(key).cloned() else {
+            return Ok(None);
+        };
+        if let Some(at) = array_for_table(&value) {
+            return Err(self.invalid(Origin::Rest, at, format!("{key}: {NO_TABLE}")));
+        }
+        let read = T::deserialize(ValueDeserializer::from(value));
+        read.map(Some)
             .map_err(|error| self.toml_error(Origin::Rest, &error))
     }
 
@@ -398,6 +397,46 @@ impl<'a> Tables<'a> {
         let at = error.span().map_or(0, |span| span.start);
         let problem = explain(error.message(), &[]).unwrap_or_else(str::to_owned);
         self.invalid(origin, at, problem)
+    }
+}
+
+/// The keys of a table whose values are tables, and those whose values are lists of tables.
+const OF_TABLES: [&str; 14] = [
+    "agent_system",
+    "approval",
+    "critical",
+    "effects",
+    "executes",
+    "file_plan",
+    "important",
+    "mcp",
+    "oauth",
+    "on_duplicate",
+    "protected",
+    "provenance",
+    "result",
+    "review",
+];
+const OF_LISTS: [&str; 5] = ["extract", "failure", "retry", "step", "success"];
+
+const NO_TABLE: &str = "an array is in the place of a table; write a table in { }";
+
+/// Where an array is in the place of a table: it is the value, or that of a key within. serde would read its items as the
+/// values of the table.
+fn array_for_table(value: &Spanned<DeValue<'_>>) -> Option<usize> {
+    match value.get_ref() {
+        DeValue::Array(_) => Some(value.span().start),
+        DeValue::Table(table) => table.iter().find_map(|(key, value)| {
+            let key = key.get_ref().as_ref();
+            match value.get_ref() {
+                DeValue::Array(items) if OF_LISTS.contains(&key) => {
+                    items.iter().find_map(array_for_table)
+                }
+                _ if OF_TABLES.contains(&key) => array_for_table(value),
+                _ => None,
+            }
+        }),
+        _ => None,
     }
 }
 

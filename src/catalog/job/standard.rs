@@ -14,7 +14,7 @@ use crate::{
         },
         file::document::{CatalogError, Tables},
     },
-    task::{Failure, Fault},
+    task::{Failure, Fault, few, nearest},
 };
 
 /// The most names that an error proposes.
@@ -95,24 +95,19 @@ fn called<'t>(name: &str, actions: &Actions<'t>) -> Option<&'t str> {
     found.map(|(id, _)| *id)
 }
 
-/// The standard actions with similar ids or aliases; if there are none, the first ones of the catalog.
+/// The standard action with a similar id or alias; if there is none, the first ones of the catalog.
 fn instead(name: &str, actions: &Actions<'_>) -> String {
-    let name = name.to_lowercase();
-    let alike = |other: &str| strsim::normalized_damerau_levenshtein(&name, &other.to_lowercase());
-    let scored = actions.iter().map(|(id, action)| {
+    let names = actions.iter().flat_map(|(id, action)| {
         let aliases = action.common().aliases.iter().map(String::as_str);
-        (aliases.chain([*id]).map(alike).fold(0.0, f64::max), *id)
+        aliases.chain([*id])
     });
-    let mut near: Vec<(f64, &str)> = scored.filter(|(score, _)| *score >= 0.6).collect();
-    near.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let near: Vec<&str> = near.into_iter().map(|(_, id)| id).take(MOST).collect();
-    let first: Vec<&str> = actions.iter().map(|(id, _)| *id).take(MOST).collect();
-    let first = first.join(", ");
-    match (near.as_slice(), actions.len()) {
-        ([], 0) => "no entry of the catalog says `is_action = true`".to_owned(),
-        ([], 1..=MOST) => format!("the standard actions of the catalog are {first}"),
-        ([], all) => format!("the catalog has {all} standard actions, e.g. {first}"),
-        (near, _) => format!("did you mean {}?", near.join(", ")),
+    match nearest(&name.to_lowercase(), names) {
+        Some(near) => format!("did you mean {}?", called(near, actions).unwrap_or(near)),
+        None if actions.is_empty() => "no entry of the catalog says `is_action = true`".to_owned(),
+        None => {
+            let first = few(actions.iter().map(|(id, _)| id), MOST, ", ");
+            format!("the standard actions of the catalog are {first}")
+        }
     }
 }
 

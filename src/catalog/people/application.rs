@@ -3,19 +3,20 @@
 
 mod page;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use camino::Utf8Path;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::task::{visible, visible_json_line};
 
 use crate::catalog::entry::compile::{Capability, compile};
+use crate::catalog::entry::schema::Schema;
 use crate::catalog::file::code::{Code, FileLine, Wrong};
 use crate::catalog::file::document::{Catalog, CatalogError, Tables};
 use crate::catalog::file::toml_text::{key, toml};
 use crate::catalog::people::finding::Finding;
-use crate::catalog::people::listing::{Listed, pipelines};
+use crate::catalog::people::listing::pipelines;
 use page::Row;
 
 /// The largest size of the defaults of all capabilities together, in bytes of their cells. A catalog of them would be too
@@ -23,7 +24,7 @@ use page::Row;
 const MOST_DEFAULTS: usize = 8 << 20;
 
 /// What a document or a catalog maps.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct Application {
     rows: Vec<Mapped>,
     /// The names of the pipelines, what they do, and their parameters. A document does not map them.
@@ -41,26 +42,27 @@ struct Mapped {
     defaults: Map<String, Value>,
 }
 
-/// Two rows are equal if they say the same, wherever.
-impl PartialEq for Mapped {
-    fn eq(&self, other: &Self) -> bool {
-        self.id == other.id && self.differences(other).is_empty()
-    }
+/// The defaults that a document states for a capability, or for all capabilities of a tool that have none of their own.
+struct Defaults {
+    place: FileLine,
+    values: Map<String, Value>,
+    length: usize,
 }
 
 impl Application {
     /// Reads the tables of a Markdown document. Everything else in it is ignored.
     pub(crate) fn read(path: &Utf8Path, text: &str) -> Result<Self, CatalogError> {
-        let (mut rows, mut defaults): (Vec<Mapped>, _) = (Vec::new(), Vec::new());
-        let mut ids = HashSet::new();
+        let at = |line| FileLine {
+            path: path.to_owned(),
+            line,
+        };
+        let (mut rows, mut names): (Vec<Mapped>, _) = (Vec::new(), HashSet::new());
+        let mut defaults: BTreeMap<String, Defaults> = BTreeMap::new();
         for (line, row) in page::rows(text) {
-            let place = FileLine {
-                path: path.to_owned(),
-                line,
-            };
+            let place = at(line);
             match row {
                 Row::Mapping([id, server, tool, parameters]) => {
-                    if !ids.insert(id.clone()) {
+                    if !names.insert(id.clone()) {
                         return Err(wrong(&place, format!("{id} is mapped twice; remove a row")));
                     }
                     if [&id, &server, &tool].iter().any(|name| name.is_empty()) {
@@ -76,44 +78,47 @@ impl Application {
                         defaults: Map::new(),
                     });
                 }
-                Row::Defaults([tool, said]) => {
+                Row::Defaults([name, said]) => {
                     let values = page::values(&said).map_err(|problem| wrong(&place, problem))?;
-                    defaults.push((place, tool, values, said.len()));
+                    let of_name = defaults.entry(name).or_insert(Defaults {
+                        place,
+                        values: Map::new(),
+                        length: 0,
+                    });
+                    of_name.values.extend(values);
+                    of_name.length += said.len();
                 }
             }
         }
         if rows.is_empty() {
             let problem = "there is no table with the columns Capability ID, MCP Server, Tool and Parameters; add one";
-            let path = path.to_owned();
-            return Err(wrong(&FileLine { path, line: 1 }, problem.to_owned()));
+            return Err(wrong(&at(1), problem.to_owned()));
         }
-        let mut named: HashMap<String, Vec<&mut Mapped>> = HashMap::new();
-        let names = defaults.iter().map(|(_, name, _, _)| name);
-        let of_ids: HashSet<String> = names.filter(|name| ids.contains(*name)).cloned().collect();
-        for row in &mut rows {
-            let by_id = of_ids.contains(&row.id);
-            let name = if by_id { &row.id } else { &row.tool };
-            named.entry(name.clone()).or_default().push(row);
+        names.extend(rows.iter().map(|row| row.tool.clone()));
+        if let Some((name, of_name)) = defaults.iter().find(|(name, _)| !names.contains(*name)) {
+            let problem = format!(
+                "`{name}` has defaults, but no capability is mapped to it; correct the name"
+            );
+            return Err(wrong(&of_name.place, problem));
         }
         let mut size = 0;
-        for (place, name, values, length) in defaults {
-            let Some(rows) = named.get_mut(&name) else {
-                let problem = format!(
-                    "`{name}` has defaults, but no capability is mapped to it; correct the name"
-                );
-                return Err(wrong(&place, problem));
-            };
-            size += length * rows.len();
-            if size > MOST_DEFAULTS {
-                let problem = format!(
-                    "with the defaults of `{name}` for {} capabilities, all defaults together have more than \
-                     {MOST_DEFAULTS} bytes; shorten them",
-                    rows.len()
-                );
-                return Err(wrong(&place, problem));
-            }
-            for row in rows {
-                row.defaults.extend(values.clone());
+        for row in &mut rows {
+            let of_name = defaults.get(&row.id).or_else(|| defaults.get(&row.tool));
+            if let Some(Defaults {
+                place,
+                values,
+                length,
+            }) = of_name
+            {
+                size += length;
+                if size > MOST_DEFAULTS {
+                    let problem = format!(
+                        "with these of {}, all defaults together have more than {MOST_DEFAULTS} bytes; shorten them",
+                        row.id
+                    );
+                    return Err(wrong(place, problem));
+                }
+                row.defaults.clone_from(values);
             }
         }
         Ok(Self {
@@ -129,33 +134,21 @@ impl Application {
             Ok(Some(Capability::Tool(entry))) => Some(*entry),
             Ok(Some(Capability::FilePlan(_) | Capability::Workflow(_)) | None) | Err(_) => None,
         });
-        let rows = tools.map(|entry| Mapped {
-            parameters: entry
-                .schema
-                .iter()
-                .flat_map(|schema| schema.properties().cloned())
-                .collect(),
-            place: entry.place,
-            id: entry.id,
-            server: entry.server,
-            tool: entry.tool,
-            defaults: entry.defaults,
+        let rows = tools.map(|entry| {
+            let parameters = entry.schema.iter().flat_map(Schema::properties);
+            Mapped {
+                parameters: parameters.cloned().collect(),
+                place: entry.place,
+                id: entry.id,
+                server: entry.server,
+                tool: entry.tool,
+                defaults: entry.defaults,
+            }
         });
-        let names = |pipeline: &Listed| {
-            let names: Vec<&str> = pipeline
-                .parameters
-                .iter()
-                .map(|each| each.name.as_str())
-                .collect();
-            names.join(", ")
-        };
         let pipelines = pipelines(tables).unwrap_or_default().into_iter();
         let pipelines = pipelines.map(|each| {
-            [
-                each.id.clone(),
-                each.common.description.clone(),
-                names(&each),
-            ]
+            let names: Vec<_> = each.parameters.into_iter().map(|each| each.name).collect();
+            [each.id, each.common.description, names.join(", ")]
         });
         Ok(Self {
             rows: rows.collect(),
@@ -163,43 +156,36 @@ impl Application {
         })
     }
 
+    fn by_id(&self) -> HashMap<&str, &Mapped> {
+        let rows = self.rows.iter();
+        rows.map(|row| (row.id.as_str(), row)).collect()
+    }
+
     /// How the catalog differs from this document, as findings.
     pub(crate) fn drift(&self, catalog: &Self) -> Vec<Finding> {
-        let ours: HashMap<&str, &Mapped> = catalog
-            .rows
-            .iter()
-            .map(|row| (row.id.as_str(), row))
-            .collect();
-        let theirs: HashMap<&str, &Mapped> =
-            self.rows.iter().map(|row| (row.id.as_str(), row)).collect();
-        let of_document = self
-            .rows
-            .iter()
-            .flat_map(|row| match ours.get(row.id.as_str()) {
-                Some(ours) => row.differences(ours),
-                None => vec![finding(
+        let (theirs, ours) = (self.by_id(), catalog.by_id());
+        let mut found = Vec::new();
+        for row in &self.rows {
+            match ours.get(row.id.as_str()) {
+                Some(ours) => found.extend(row.differences(ours)),
+                None => found.push(finding(
                     None,
                     format!(
                         "{}: {} maps it to {} of {}, but the catalog has no such entry",
                         row.id, row.place, row.tool, row.server
                     ),
-                )],
-            });
-        let only_ours = catalog
-            .rows
-            .iter()
-            .filter(|row| !theirs.contains_key(row.id.as_str()));
-        let path = self
-            .rows
-            .first()
-            .map_or("the document", |row| row.place.path.as_str());
-        let only_ours = only_ours.map(|row| {
-            finding(
-                Some(&row.place),
-                format!("{}: {path} does not map it; add a row", row.id),
-            )
-        });
-        of_document.chain(only_ours).collect()
+                )),
+            }
+        }
+        let path = self.rows.first().map(|row| row.place.path.as_str());
+        let path = path.unwrap_or("the document");
+        let unmapped = catalog.rows.iter();
+        let unmapped = unmapped.filter(|row| !theirs.contains_key(row.id.as_str()));
+        found.extend(unmapped.map(|row| {
+            let problem = format!("{}: {path} does not map it; add a row", row.id);
+            finding(Some(&row.place), problem)
+        }));
+        found
     }
 
     /// The document as Markdown.
@@ -229,13 +215,8 @@ impl Application {
         if !self.pipelines.is_empty() {
             text += PIPELINES_TABLE;
         }
-        for row in &self.pipelines {
-            text += &line(
-                &row.each_ref()
-                    .map(|cell| visible(cell))
-                    .each_ref()
-                    .map(AsRef::as_ref),
-            );
+        for [name, description, parameters] in &self.pipelines {
+            text += &line(&[&visible(name), &visible(description), &visible(parameters)]);
         }
         text
     }
@@ -245,11 +226,9 @@ impl Application {
         &self,
         command: &dyn Fn(&str) -> Vec<String>,
     ) -> Result<String, CatalogError> {
+        let written = |text: &str| toml(&text.into());
         let path = self.rows.first().map_or("", |row| row.place.path.as_str());
-        let mut text = vec![format!(
-            "catalog = 1\napplication = {}\n",
-            toml(&path.into())
-        )];
+        let mut text = vec![format!("catalog = 1\napplication = {}\n", written(path))];
         let mut servers: HashSet<&str> = HashSet::new();
         for Mapped { server, .. } in &self.rows {
             if servers.insert(server) {
@@ -258,28 +237,19 @@ impl Application {
             }
         }
         for row in &self.rows {
-            let (id, server, tool) = (
-                key(&row.id),
-                toml(&row.server.as_str().into()),
-                toml(&row.tool.as_str().into()),
-            );
+            let (id, server, tool) = (key(&row.id), written(&row.server), written(&row.tool));
             text.push(format!(
                 "\n[capability.{id}]\nmcp = {{ server = {server}, tool = {tool} }}\n"
             ));
             if !row.defaults.is_empty() {
-                text.push(format!(
-                    "defaults = {}\n",
-                    toml(&row.defaults.clone().into())
-                ));
+                let defaults = toml(&row.defaults.clone().into());
+                text.push(format!("defaults = {defaults}\n"));
             }
-            let properties: Map<_, _> = row
-                .parameters
-                .iter()
-                .map(|name| (name.clone(), Value::Object(Map::new())))
-                .collect();
+            let names = row.parameters.iter();
+            let properties: Map<_, _> = names.map(|name| (name.clone(), json!({}))).collect();
+            let properties = toml(&properties.into());
             text.push(format!(
-                "parameter_schema_for_action = {{ type = \"object\", properties = {} }}\n",
-                toml(&properties.into())
+                "parameter_schema_for_action = {{ type = \"object\", properties = {properties} }}\n"
             ));
         }
         let text = text.concat();
@@ -318,50 +288,35 @@ const PIPELINES_TABLE: &str = "
 
 impl Mapped {
     /// What the entry of the catalog says otherwise.
-    fn differences(&self, ours: &Self) -> Vec<Finding> {
-        let sorted = |names: &[String]| {
-            let mut names = names.to_vec();
-            names.sort();
-            names.join(", ")
-        };
-        let defaults = |row: &Self| {
-            let mut defaults: Vec<String> = row
-                .defaults
-                .iter()
-                .map(|(name, value)| format!("{name} = {value}"))
-                .collect();
-            defaults.sort();
-            defaults.join(", ")
-        };
-        let said = [
-            ("server", self.server.clone(), ours.server.clone()),
-            ("tool", self.tool.clone(), ours.tool.clone()),
-            (
-                "parameters",
-                sorted(&self.parameters),
-                sorted(&ours.parameters),
-            ),
-            ("defaults", defaults(self), defaults(ours)),
-        ];
-        let differ = said.into_iter().filter(|(_, theirs, ours)| theirs != ours);
-        let text = |(what, theirs, our)| {
-            let none = |text: String| {
-                if text.is_empty() {
-                    "none".to_owned()
-                } else {
-                    text
-                }
-            };
-            let text = format!(
-                "{}: {what}: {} says {}, but the catalog says {}",
-                self.id,
-                self.place,
-                none(theirs),
-                none(our)
-            );
+    fn differences(&self, ours: &Self) -> impl Iterator<Item = Finding> {
+        let said = self.said().into_iter().zip(ours.said());
+        let differ = said.filter(|(theirs, ours)| theirs != ours);
+        differ.map(|((what, theirs), (_, our))| {
+            let (id, place) = (&self.id, &self.place);
+            let text = format!("{id}: {what}: {place} says {theirs}, but the catalog says {our}");
             finding(Some(&ours.place), text)
+        })
+    }
+
+    /// What it says, whatever the order.
+    fn said(&self) -> [(&'static str, String); 4] {
+        let list = |mut items: Vec<String>| {
+            items.sort();
+            let text = items.join(", ");
+            if text.is_empty() {
+                "none".to_owned()
+            } else {
+                text
+            }
         };
-        differ.map(text).collect()
+        let defaults = self.defaults.iter();
+        let defaults = defaults.map(|(name, value)| format!("{name} = {value}"));
+        [
+            ("server", self.server.clone()),
+            ("tool", self.tool.clone()),
+            ("parameters", list(self.parameters.clone())),
+            ("defaults", list(defaults.collect())),
+        ]
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     check::check,
     finding::Finding,
     listing::Listed,
-    rules::{LintRule, RULES, Reachable, Subject},
+    rules::{Reachable, Subject},
 };
 use crate::catalog::{
     entry::compile::compile,
@@ -19,14 +19,6 @@ use crate::catalog::{
 
 /// All findings, in the order of the file, and the number of entries.
 pub(crate) fn lint(
-    tables: &Tables<'_>,
-    reachable: Reachable<'_>,
-) -> Result<(Vec<Finding>, usize), CatalogError> {
-    by(&RULES.each_ref(), tables, reachable)
-}
-
-fn by(
-    rules: &[&LintRule],
     tables: &Tables<'_>,
     reachable: Reachable<'_>,
 ) -> Result<(Vec<Finding>, usize), CatalogError> {
@@ -58,13 +50,11 @@ fn by(
         } else {
             CAPABILITY
         };
-        for rule in rules {
-            let found = (rule.finds)(&subject).into_iter();
-            let about = Some((group, *id));
-            findings.extend(
-                found.map(|text| Finding::about(tables, about, (rule.code, rule.level), &text)),
-            );
-        }
+        let found = subject.findings().into_iter();
+        let about = Some((group, *id));
+        findings.extend(
+            found.map(|(code, level, text)| Finding::about(tables, about, (code, level), &text)),
+        );
     }
     findings.sort_by(|a, b| (&a.place, a.code).cmp(&(&b.place, b.code)));
     Ok((findings, ids.len()))

@@ -97,7 +97,6 @@ fn an_error_between_the_entries_has_its_line() {
         ),
         ("[capability.b]\n[server.s]\ncommand = []", 7),
         ("[capability.b]\n[profle.x]", 7),
-        ("[capability.b]\n[catalog_dir.x]", 7),
     ] {
         let message = refused(&between(lines), &task(&["z"])).message;
         let place = format!("catalog.toml:{line}: ");

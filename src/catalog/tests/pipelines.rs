@@ -127,8 +127,8 @@ fn what_is_wrong_in_a_pipeline_has_its_line_and_a_remedy_c_23() {
         ),
         (
             plain("approval = { quorum = 2 }"),
-            6,
-            "`approval.quorum` has no meaning here",
+            8,
+            "unknown key `quorum`",
         ),
         (
             "[pipeline.\"a b\"]\ncommand = [\"make\"]\n".to_owned(),

@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
-use crate::task::{Fault, RefStatus};
+use crate::{
+    catalog::check,
+    task::{Fault, RefStatus},
+};
 
 use super::{BEGINNING, Catalog, cut, input, object, ref_id, refused, task};
 
@@ -43,6 +46,36 @@ fn an_unknown_key_is_named_with_its_line_and_the_nearest_key() {
 }
 
 #[test]
+fn an_array_in_the_place_of_a_table_is_refused() {
+    for lines in [
+        "approval = []",
+        "effects = [true]",
+        "on_duplicate = [\"repeat\"]",
+        "result = [\"metadata\"]",
+        "requires_post_review = true\nreview = []",
+        "retry = [[]]",
+        "failure = [[\"x\", \"tool_error\", true]]",
+    ] {
+        let line = 5 + lines.lines().count();
+        says(lines, line, &["capability cut: an array is in the place"]);
+    }
+    for top in [
+        "approval",
+        "defaults",
+        "duckdb",
+        "ledger",
+        "profile.x",
+        "storage",
+    ] {
+        let catalog = Catalog::from_text(&format!("catalog = 1\n{top} = []\n"));
+        let problems = check(&catalog.tables().unwrap(), &[]).problems;
+        let text = &problems.first().unwrap().text;
+        let says = text.starts_with("catalog.toml:2: ") && text.contains("place of a table");
+        assert!(says, "{text}");
+    }
+}
+
+#[test]
 fn a_failure_rule_cannot_give_a_class_that_only_oneact_can_know() {
     for class in [
         "cancelled",
@@ -77,15 +110,6 @@ fn an_unknown_table_at_the_top_is_named_with_the_nearest() {
         "[capabilty.x]",
         6,
         &["unknown key `capabilty`", "did you mean `capability`?"],
-    );
-}
-
-#[test]
-fn a_table_of_a_later_part_is_not_built_in_yet() {
-    says(
-        "[catalog_dir.p]",
-        6,
-        &["is not built into this version of oneact"],
     );
 }
 

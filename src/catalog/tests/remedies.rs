@@ -95,7 +95,6 @@ fn what_is_wrong_in_an_entry_has_its_line_and_a_remedy() {
         ("[capability.cut]", 6, "remove one of the two"),
         ("description = 'no end", 6, "expected `'`"),
         ("[capabilities.x]", 6, "did you mean `capability`?"),
-        ("[catalog_dir.x]", 6, "remove it"),
         ("[storage]\nurl = 'assets'", 7, "did you mean `uri`?"),
     ] {
         let message = told(&cut(broken), line);
