@@ -13,9 +13,9 @@ use crate::{
         document::{CatalogError, Named, Tables},
     },
     task::{
-        Amplifiers, ApprovalRule, Approver, Blocks, Contexts, Effects, Elicitation, Ground,
-        OnDuplicate, Policy, ReviewRule, Risk, SelfApproval, Unless, When, duration, hexadecimal,
-        review_timeout,
+        ALLOW_PRIVATE, Amplifiers, ApprovalRule, Approver, Blocks, Contexts, Effects, Elicitation,
+        Ground, OnDuplicate, Policy, ReviewRule, Risk, SelfApproval, Unless, When, duration,
+        hexadecimal, review_timeout,
     },
 };
 
@@ -244,6 +244,23 @@ impl fmt::Display for TimeoutFrom {
             Self::Specification => "the default timeout",
         })
     }
+}
+
+/// Fails if no variable can have that name, or if it is one of oneact's `own`, which it sets itself.
+pub(crate) fn check_variable(name: &str, own: &[&str]) -> Result<(), String> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Err(format!("no variable can have the name `{name}`; rename it"));
+    }
+    if own.contains(&name) {
+        let instead = match name {
+            ALLOW_PRIVATE => ", and write `allow_private = true`",
+            _ => "",
+        };
+        return Err(format!(
+            "oneact itself sets `{name}`; take it out of `env` or `env_pass`{instead}"
+        ));
+    }
+    Ok(())
 }
 
 /// What the gate needs to know of an entry.

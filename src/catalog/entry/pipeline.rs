@@ -7,11 +7,12 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use super::common::{Defaults, Time, WhenKeys};
+use super::common::{Defaults, Time, WhenKeys, check_variable};
 use crate::{
     catalog::file::{
         code::Code,
         document::{CatalogError, Named, Tables},
+        toml_text::is_bare,
     },
     task::{
         Argument, Backup, Effects, Hazards, Network, Pipeline, PipelineApproval, RelPath,
@@ -61,10 +62,8 @@ pub(crate) fn all(tables: &Tables<'_>) -> Result<Vec<Pipeline>, CatalogError> {
 }
 
 pub(crate) fn named(tables: &Tables<'_>, name: &str) -> Result<Option<Pipeline>, CatalogError> {
-    let pipeline = tables.entry::<PipelineKeys>(PIPELINE, name)?;
-    pipeline
-        .map(|(named, keys)| compile(&named, keys))
-        .transpose()
+    let found = tables.named(PIPELINE, name)?;
+    found.map(|named| compile(&named)).transpose()
 }
 
 /// Checks the schema of the parameters, which a plan compiles only when it runs the pipeline.
@@ -89,7 +88,8 @@ pub(crate) fn hazards(pipeline: &Pipeline) -> Hazards {
     }
 }
 
-fn compile(named: &Named<'_>, keys: PipelineKeys) -> Result<Pipeline, CatalogError> {
+fn compile(named: &Named<'_>) -> Result<Pipeline, CatalogError> {
+    let keys: PipelineKeys = named.read()?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if named.name.is_empty() || named.name.starts_with('.') || !named.name.chars().all(is_plain) {
         let problem = "has a name that no plan can write as a target; use letters, digits, `_`, `-` and `.`, and do not begin with `.`";
@@ -100,14 +100,7 @@ fn compile(named: &Named<'_>, keys: PipelineKeys) -> Result<Pipeline, CatalogErr
         return Err(named.wrong(problem).coded(Code::CAT003));
     }
     for name in &keys.env_pass {
-        let problem = if name == OWN_VARIABLE {
-            format!("oneact itself sets `{name}`; take it out of `env_pass`")
-        } else if name.is_empty() || name.contains(['=', '\0']) {
-            format!("no variable can have the name `{name}`; rename it in `env_pass`")
-        } else {
-            continue;
-        };
-        return Err(named.wrong_in("", &problem));
+        check_variable(name, &[OWN_VARIABLE]).map_err(|problem| named.wrong_in("", &problem))?;
     }
     let timeout = keys.timeout.map_or(TIMEOUT, |time| time.0);
     if timeout > LONGEST {
@@ -161,7 +154,7 @@ fn check_parameters(schema: &Value) -> Result<(), String> {
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|all| all.contains(&name.into()));
     for (name, property) in properties(schema).into_iter().flatten() {
-        if ["self", "root"].contains(&name.as_str()) || !is_name(name) {
+        if ["self", "root"].contains(&name.as_str()) || !is_bare(name) {
             return Err(format!(
                 "a parameter cannot be called `{name}`; use letters, digits, `_` and `-`, and neither `self` nor `root`"
             ));
@@ -177,11 +170,6 @@ fn check_parameters(schema: &Value) -> Result<(), String> {
 
 fn properties(schema: &Value) -> Option<&Map<String, Value>> {
     schema.get("properties")?.as_object()
-}
-
-fn is_name(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    !name.is_empty() && name.chars().all(plain)
 }
 
 /// The argv. An argument that is wholly `{name}` is a parameter, and every parameter must be one.
@@ -204,7 +192,7 @@ fn command(
         let whole = text
             .strip_prefix('{')
             .and_then(|rest| rest.strip_suffix('}'));
-        match whole.filter(|name| is_name(name)) {
+        match whole.filter(|name| is_bare(name)) {
             Some("self" | "root") => return Ok(Argument::Fixed(text.to_owned())),
             Some(name) if known.contains(&name) => return Ok(Argument::Parameter(name.to_owned())),
             Some(name) => {

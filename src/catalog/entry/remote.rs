@@ -6,6 +6,8 @@ use camino::Utf8PathBuf;
 use serde::Deserialize;
 use url::{Host, Url};
 
+use super::common::check_variable;
+
 /// OAuth client credentials.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -166,12 +168,9 @@ impl RemoteKeys {
             ca_file: self.ca_file,
         };
         remote.check_headers()?;
-        let no_name = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
-        if let Some(name) = remote.variables().find(no_name) {
-            return Err(format!(
-                "no variable can have the name `{name}`; correct it"
-            ));
-        }
+        remote
+            .variables()
+            .try_for_each(|name| check_variable(name, &[]))?;
         Ok(remote)
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 
 use super::{
-    common::Time,
+    common::{Time, check_variable},
     remote::{Remote, RemoteKeys},
     tool::Entry,
 };
@@ -275,23 +275,9 @@ impl ProcessKeys {
         if texts.any(|text| text.contains('\0')) || cwd.is_some_and(|cwd| cwd.contains('\0')) {
             return Err("`command`, `cwd` and `env` cannot contain a NUL character".to_owned());
         }
-        for name in self.env.keys().chain(&self.env_pass) {
-            if name.is_empty() || name.contains(['=', '\0']) {
-                return Err(format!(
-                    "no variable can have the name `{name}`; rename it in `env` or `env_pass`"
-                ));
-            }
-            if [SCRATCH, PROTECTED, ALLOW_PRIVATE].contains(&name.as_str()) {
-                let instead = match name.as_str() {
-                    ALLOW_PRIVATE => ", and write `allow_private = true`",
-                    _ => "",
-                };
-                return Err(format!(
-                    "oneact itself sets `{name}`; take it out of `env` or `env_pass`{instead}"
-                ));
-            }
-        }
-        Ok(())
+        let own = [SCRATCH, PROTECTED, ALLOW_PRIVATE];
+        let mut names = self.env.keys().chain(&self.env_pass);
+        names.try_for_each(|name| check_variable(name, &own))
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     schema::Schema,
     tool::Entry,
 };
-use crate::task::hint;
+use crate::{catalog::file::toml_text::is_bare, task::hint};
 
 /// `[[workflow.ID.step]]`
 #[derive(Debug, Deserialize)]
@@ -92,7 +92,7 @@ impl Earlier<'_> {
             depends_on,
         } = keys;
         let of_parameter = self.schema.property(&id).is_some();
-        if of_parameter || self.place_of(&id).is_some() || !is_name(&id) {
+        if of_parameter || self.place_of(&id).is_some() || !is_bare(&id) {
             return Err(
                 "needs an id of its own, of letters, digits, `_` and `-`, which is no parameter of the workflow"
                     .to_owned(),
@@ -217,9 +217,4 @@ impl Earlier<'_> {
         let near = hint(name, known.iter().copied());
         format!("but `{name}` is neither an earlier step nor a parameter of a workflow{near}")
     }
-}
-
-fn is_name(id: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    !id.is_empty() && id.bytes().all(plain)
 }

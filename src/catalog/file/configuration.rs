@@ -6,6 +6,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use jsonc_parser::{CollectOptions, ParseOptions, ast, parse_to_ast};
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use super::{
@@ -78,7 +79,7 @@ pub(crate) fn read(
     Ok(servers)
 }
 
-/// Reads JSON, which may have comments and trailing commas.
+/// Reads JSON, which may have comments and trailing commas. What is clear is read, and the host judges the rest.
 fn json(text: &str) -> Result<Value, String> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
     let parsed = parsed.map_err(|error| format!("this is no JSON: {error}"))?;
@@ -138,23 +139,15 @@ fn start(name: &str, server: &Value, around: &Surroundings<'_>) -> Result<Start,
         }
         return at(name, url, &headers_of(server), around).map(Start::Command);
     }
-    let words = |words: &'_ [Value]| -> Option<Vec<String>> {
-        let text = |word: &Value| word.as_str().map(str::to_owned);
-        words.iter().map(text).collect()
-    };
-    let command = server
-        .get("command")
-        .ok_or("it has neither `command` nor `url`; add one")?;
-    let mut argv = match command {
-        Value::String(program) => vec![program.clone()],
-        command => command
-            .as_array()
-            .and_then(|command| words(command))
-            .ok_or("`command` must be a string or an array of strings")?,
+    let mut argv = match server.get("command") {
+        None => return Err("it has neither `command` nor `url`; add one".to_owned()),
+        Some(Value::String(program)) => vec![program.clone()],
+        Some(argv) => Vec::<String>::deserialize(argv)
+            .map_err(|_| "`command` must be a string or an array of strings")?,
     };
     if let Some(args) = server.get("args").filter(|args| !args.is_null()) {
-        let args = args.as_array().and_then(|args| words(args));
-        argv.extend(args.ok_or("`args` must be an array of strings")?);
+        let args = Vec::<String>::deserialize(args);
+        argv.extend(args.map_err(|_| "`args` must be an array of strings")?);
     }
     if argv.first().is_none_or(String::is_empty) {
         return Err("`command` names no program".to_owned());

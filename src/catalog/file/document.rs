@@ -275,17 +275,6 @@ impl<'a> Tables<'a> {
             .map_err(|error| self.toml_error(Origin::Rest, &error))
     }
 
-    /// The table `[group.name]` with its place in the file, read strictly.
-    pub(crate) fn entry<'t, T: DeserializeOwned>(
-        &'t self,
-        group: &'t str,
-        name: &'t str,
-    ) -> Result<Option<(Named<'t>, T)>, CatalogError> {
-        let named = self.named(group, name)?;
-        let entry = named.map(|named| Ok((named.read()?, named)));
-        Ok(entry.transpose()?.map(|(table, named)| (named, table)))
-    }
-
     /// The table `[group.name]`.
     pub(crate) fn named<'t>(
         &'t self,

@@ -94,7 +94,7 @@ pub(crate) struct Profile {
 }
 
 pub(crate) fn profile(tables: &Tables<'_>, name: &str) -> Result<Profile, Failure> {
-    let Some((named, profile)) = tables.entry::<Profile>("profile", name)? else {
+    let Some(named) = tables.named("profile", name)? else {
         let names = tables.names("profile")?.join(", ");
         let known = if names.is_empty() {
             "the catalog has no profiles".to_owned()
@@ -104,6 +104,7 @@ pub(crate) fn profile(tables: &Tables<'_>, name: &str) -> Result<Profile, Failur
         let message = format!("--profile names `{name}`, but {known}");
         return Err(Failure::new(Fault::InvalidUsage, message));
     };
+    let profile: Profile = named.read()?;
     if profile.context == CallContext::FsmInternal && profile.uid.is_none() {
         let problem = "has the context FSM_INTERNAL, so it must name the only user who may choose it; add e.g. uid = 1000";
         return Err(named.wrong(problem).into());

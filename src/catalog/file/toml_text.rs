@@ -33,10 +33,15 @@ pub(crate) fn toml(value: &Value) -> String {
 }
 
 pub(crate) fn key(name: &str) -> String {
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !name.is_empty() && name.chars().all(is_bare) {
+    if is_bare(name) {
         name.to_owned()
     } else {
         toml(&name.into())
     }
+}
+
+/// Whether a key is one without quotes: letters, digits, `_` and `-`.
+pub(crate) fn is_bare(key: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    !key.is_empty() && key.bytes().all(plain)
 }

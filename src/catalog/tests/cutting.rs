@@ -146,10 +146,10 @@ fn said(tables: Result<Tables<'_>, CatalogError>) -> Result<Vec<Value>, CatalogE
         // A parent whose header comes after its child moves in the order of the parser.
         names.sort_unstable();
         for name in names {
-            let read = tables
-                .entry::<Value>(group, name)?
-                .map(|(named, value)| json!([group, name, named.place().line, value]));
-            all.extend(read);
+            if let Some(named) = tables.named(group, name)? {
+                let value: Value = named.read()?;
+                all.push(json!([group, name, named.place().line, value]));
+            }
         }
     }
     all.push(json!(tables.get::<Value>("defaults")?));

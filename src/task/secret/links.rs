@@ -54,8 +54,8 @@ pub fn was_redacted(text: &str) -> bool {
 pub fn unsigned(text: &str) -> Cow<'_, str> {
     let (rest, fragment) = text.split_at(text.find('#').unwrap_or(text.len()));
     let scheme = text.split("://").next().unwrap_or_default();
-    let is_link =
-        matches!(&*scheme.to_ascii_lowercase(), "http" | "https") && !text.contains(ends_link);
+    let is_link = matches!(&*scheme.to_ascii_lowercase(), "http" | "https")
+        && !text.contains(|c: char| c.is_whitespace() || c.is_control());
     let (place, query) = rest.split_once('?').filter(|_| is_link).unwrap_or_default();
     let names: Vec<String> = query.split('&').map(name).collect();
     let signature = table::signature(&names);
