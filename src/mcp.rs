@@ -62,6 +62,6 @@ pub(crate) use self::{
     report::{Parting, ServerReport},
     spec::{ArgumentCheck, Caller, News, Resumption, ServerPlace, ServerSpec, ToolCall, Warm},
     stderr::causes,
-    tools::{ToolListing, near},
+    tools::ToolListing,
     warm::{About, HOLD, Order, Stopping, list as list_warm, stop as stop_warm},
 };

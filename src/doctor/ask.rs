@@ -7,9 +7,9 @@ use crate::{
     catalog::Server,
     executor,
     host::Host,
-    mcp::{CallError, inspect, near, short_name},
+    mcp::{CallError, inspect, short_name},
     record::Project,
-    task::{Failure, Fault, OperationId},
+    task::{Failure, Fault, OperationId, nearest},
 };
 
 /// The most names of tools in a message.
@@ -53,8 +53,8 @@ pub(crate) fn input_schema(
 }
 
 fn unknown(server: &Server, tool: &str, names: &[String]) -> Failure {
-    let meant = match near(tool, names).as_slice() {
-        [] => {
+    let meant = match nearest(tool, names.iter().map(String::as_str)) {
+        None => {
             let shown = names.get(..MOST).unwrap_or(names).join(", ");
             let more = if names.len() > MOST {
                 " and others"
@@ -63,7 +63,7 @@ fn unknown(server: &Server, tool: &str, names: &[String]) -> Failure {
             };
             format!("its tools are {shown}{more}")
         }
-        near => format!("did you mean {}?", near.join(" or ")),
+        Some(near) => format!("did you mean {near}?"),
     };
     let name = &server.name;
     let message = format!(

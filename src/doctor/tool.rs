@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::{
     catalog::{Entry, Schema},
-    mcp::{ServerSpec, ToolListing, near, short_name},
-    task::{Author, Effects, OnDrift, readable, worse},
+    mcp::{ServerSpec, ToolListing, short_name},
+    task::{Author, Effects, OnDrift, nearest, readable, worse},
 };
 
 use super::{
@@ -69,7 +69,7 @@ impl Pair<'_> {
     fn missing_tool(&self, tools: &[ToolListing]) -> Finding {
         let (tool, at) = (&self.entry.tool, &self.at);
         let available: Vec<String> = tools.iter().map(|tool| self.name(&tool.name)).collect();
-        let remedy = match near(tool, &available).first() {
+        let remedy = match nearest(tool, available.iter().map(String::as_str)) {
             Some(first) => format!("did you mean `{first}`? correct `tool` in {at}"),
             None if available.is_empty() => {
                 "the server lists no tools; check how it is started".to_owned()
@@ -177,7 +177,7 @@ impl Pair<'_> {
                 } else {
                     format!("the input schema of `{tool}` does not contain the parameter `{name}`")
                 };
-                let remedy = match near(&name, &known).first() {
+                let remedy = match nearest(&name, known.iter().map(String::as_str)) {
                     Some(first) => format!("did you mean `{first}`? correct `{name}` in {at}"),
                     None => format!(
                         "remove `{name}` from {at}, or look for a newer version of the server"

@@ -28,24 +28,15 @@ impl Document {
     /// of `result`, as servers write it in the older era. None if the answer says nothing, but `{}` if the entry only
     /// reads. Notes about the answer are added to `notes`.
     pub(super) fn of(entry: &Entry, answer: &ToolAnswer, notes: &mut Vec<String>) -> Option<Self> {
-        let structured = answer.structured.as_ref().map(|raw| match raw.get() {
-            object if object.starts_with('{') => Self::read(raw.clone()),
-            other => Self::result(other),
-        });
         let mut of_texts = Vec::new();
         let said = Said::of(&texts(answer), entry.result.rows, &mut of_texts);
-        if let Some(structured) = structured {
-            let is_empty = answer.structured.as_ref().is_some_and(is_empty);
-            if !is_empty || said == Said::Nothing {
-                let differs = matches!(&structured, Self::Read(value) if said.contradicts(value));
-                notes.extend(differs.then(|| {
-                    format!(
-                        "The text of {}'s answer is not its structured content; the structured content is the result.",
-                        entry.tool
-                    )
-                }));
-                return Some(structured);
-            }
+        if let Some(raw) = &answer.structured
+            && (!is_empty(raw) || said == Said::Nothing)
+        {
+            return Some(match raw.get() {
+                object if object.starts_with('{') => Self::read(raw.clone()),
+                other => Self::result(other),
+            });
         }
         notes.append(&mut of_texts);
         match said {

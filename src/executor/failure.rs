@@ -63,7 +63,6 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String, stderr: 
         CallError::UnknownTool { .. }
         | CallError::SchemaUnusable { .. }
         | CallError::OutputSchemaUnusable { .. }
-        | CallError::TooMuch { .. }
         | CallError::Malformed { .. }
         | CallError::TooBig { .. } => Fault::ToolError.into(),
         CallError::InputRequired { .. } => Fault::InputRequired.into(),

@@ -18,7 +18,7 @@ use super::{
     failure::not_again,
     handed::{self, Arguments},
     hidden::Hidden,
-    result_data::{ResultData, bound},
+    result_data::ResultData,
     tool::{self, Servers},
     work::{Among, Ready},
 };
@@ -110,7 +110,6 @@ impl Bench {
             tracing::debug!("assets placed");
             settle(&mut done.outcome, step, result);
         }
-        bound(&mut done.outcome);
         done
     }
 

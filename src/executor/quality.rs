@@ -16,10 +16,10 @@ use crate::{
     },
     catalog::{Entry, ResultKind, Step, StepOutput, Values},
     mcp::OutputCheck,
-    task::{Checks, Failure, Fault, LARGEST_RESULT, Outcome, Stat},
+    task::{Checks, Failure, Fault, Outcome, Stat},
 };
 
-use super::{context::Context, document::Document};
+use super::{context::Context, document::Document, result_data::fits_into_answer};
 
 /// The names of the checks of a step, for `--dry-run`.
 pub(super) fn names(step: &Step) -> Vec<String> {
@@ -157,13 +157,13 @@ pub(super) fn fits(
         }
         OutputCheck::Breaks(misfits) => misfits,
     };
-    let kept = match document.map(|document| (document, document.to_string().len())) {
-        None => String::new(),
-        Some((Document::Read(value), ..=LARGEST_RESULT)) => {
+    let kept = match document {
+        None => "",
+        Some(Document::Read(value)) if fits_into_answer(value) => {
             outcome.unfit_result = Some(value.clone());
-            "; it is kept as `unfit_result`".to_owned()
+            "; it is kept as `unfit_result`"
         }
-        Some((_, bytes)) => format!("; with {bytes} bytes it is too large to be kept here"),
+        Some(_) => "; it is too large to be kept here",
     };
     let misfits: Vec<String> = misfits
         .iter()

@@ -1,7 +1,5 @@
 //! The result data of a step: a part of the answer, or, if it is large, a file that the answer names.
 
-use std::borrow::Cow;
-
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -9,7 +7,7 @@ use crate::{
     assets::{Finished, Prepared, Staging, Store, StoreError},
     catalog::{Entry, ResultKind},
     mcp::Raw,
-    task::{LARGEST_RESULT, Outcome, decided, hexadecimal, is_deeper, printed},
+    task::{LARGEST_RESULT, hexadecimal, is_deeper, printed},
 };
 
 use super::{context::Context, document::Document};
@@ -40,18 +38,15 @@ pub(super) fn result_data(entry: &Entry, document: Option<Document>) -> Option<R
 
 fn settle(document: Document) -> ResultData {
     let text = match document {
-        Document::Read(value) => {
-            let bytes = printed(&shown(&value));
-            if bytes <= LARGEST_RESULT {
-                tracing::info!("The result, {bytes} bytes, goes into the answer.");
-                return ResultData::Inline(match value {
-                    object @ Value::Object(_) => object,
-                    // The envelope's field is an object or null.
-                    other => json!({ "result": other }),
-                });
-            }
-            Raw::from(value.to_string())
+        Document::Read(value) if fits_into_answer(&value) => {
+            tracing::info!("The result goes into the answer.");
+            return ResultData::Inline(match value {
+                object @ Value::Object(_) => object,
+                // The envelope's field is an object or null.
+                other => json!({ "result": other }),
+            });
         }
+        Document::Read(value) => Raw::from(value.to_string()),
         Document::Large(raw) => raw,
     };
     ResultData::Spilled(Spilled {
@@ -97,7 +92,7 @@ impl Spilled {
     /// For `audit.compliance_notes`.
     pub(super) fn note(&self) -> String {
         format!(
-            "The result, {} bytes, is too long for the answer; it is in the file that `result_data` names.",
+            "The result, {} bytes, is too long for the answer, or nested too deep; it is in the file that `result_data` names.",
             self.bytes()
         )
     }
@@ -106,92 +101,27 @@ impl Spilled {
 /// The deepest nesting of a result. The reader of answers accepts 127 levels, and an answer adds a few levels.
 const LEVELS: usize = 100;
 
-/// A result as the answer contains it: one that is nested deeper is a string with its JSON.
-fn shown(data: &Value) -> Cow<'_, Value> {
-    if is_deeper(data, LEVELS) {
-        Cow::Owned(json!({ "text": data.to_string() }))
-    } else {
-        Cow::Borrowed(data)
-    }
-}
-
-/// Replaces a result that is nested deeper by a string with its JSON, because a recorded answer must be readable.
-pub(super) fn bound(outcome: &mut Outcome) {
-    let results = [&mut outcome.result_data, &mut outcome.unfit_result];
-    let mut results = results.into_iter().flatten();
-    let Some(data) = results.find(|data| is_deeper(data, LEVELS)) else {
-        return;
-    };
-    *data = shown(data).into_owned();
-    let told = format!(
-        "result_as_text: the result has more than {LEVELS} levels and is given as a string that contains its JSON"
-    );
-    tracing::warn!("{told}");
-    outcome.notes.push(decided(format!("{told}.")));
+pub(super) fn fits_into_answer(value: &Value) -> bool {
+    !is_deeper(value, LEVELS) && printed(value) <= LARGEST_RESULT
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{Phase, State};
-
-    fn nested(levels: usize) -> Value {
-        (0..levels).fold(json!(1), |inner, _| json!([inner]))
-    }
 
     #[test]
-    fn what_is_too_long_when_it_is_printed_is_a_file() {
-        let quotes = |levels: usize, count: usize| {
-            (0..levels).fold(json!("\"".repeat(count)), |inner, _| json!([inner]))
-        };
+    fn what_is_too_long_or_nested_too_deep_when_it_is_printed_is_a_file() {
+        let nested =
+            |levels: usize| (0..levels).fold(json!("\"".repeat(10)), |inner, _| json!([inner]));
         for (value, is_inline) in [
             (json!("x".repeat(LARGEST_RESULT - 12)), true),
             (json!("x".repeat(LARGEST_RESULT)), false),
             (json!("\u{85}".repeat(LARGEST_RESULT / 3)), false),
-            (quotes(100, LARGEST_RESULT / 3), true),
-            // As a text with its JSON, it has twice the length.
-            (quotes(101, LARGEST_RESULT / 3), false),
+            (nested(100), true),
+            (nested(101), false),
         ] {
             let data = settle(Document::Read(value));
             assert_eq!(matches!(data, ResultData::Inline(_)), is_inline);
-        }
-    }
-
-    #[test]
-    fn what_is_nested_too_deep_becomes_a_text() {
-        for (levels, is_text) in [(1, false), (100, false), (101, true), (126, true)] {
-            let value = nested(levels);
-            let expected = if is_text {
-                json!({ "text": value.to_string() })
-            } else {
-                value.clone()
-            };
-            let none = || Outcome::nothing_done(State::Done, Phase::Complete, None);
-            for (mut outcome, fits) in [
-                (
-                    Outcome {
-                        result_data: Some(value.clone()),
-                        ..none()
-                    },
-                    true,
-                ),
-                (
-                    Outcome {
-                        unfit_result: Some(value.clone()),
-                        ..none()
-                    },
-                    false,
-                ),
-            ] {
-                bound(&mut outcome);
-                let kept = if fits {
-                    outcome.result_data
-                } else {
-                    outcome.unfit_result
-                };
-                assert_eq!(kept.as_ref(), Some(&expected), "{levels} {fits}");
-                assert_eq!(!outcome.notes.is_empty(), is_text, "{levels} {fits}");
-            }
         }
     }
 }

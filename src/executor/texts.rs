@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{json, value::RawValue};
 
 use crate::{
     catalog::Rows,
@@ -68,33 +68,6 @@ impl Said {
             None => Self::Texts(json!(texts).to_string()),
         }
     }
-
-    /// Whether `structured`, an object, says something else. Prose beside structured content is no contradiction, unless
-    /// the structured content is a text.
-    pub(super) fn contradicts(&self, structured: &Value) -> bool {
-        let result = structured.get("result");
-        let result = result.filter(|_| structured.as_object().is_some_and(|all| all.len() == 1));
-        let read = |json: &str| serde_json::from_str(json).ok();
-        // A text that is the structured content may itself be JSON.
-        let quoted: Option<Value> = result.and_then(Value::as_str).and_then(read);
-        let said: Option<Value> = match (self, result) {
-            (Self::Object(json) | Self::Values(json), _) => read(json),
-            (Self::Texts(json), Some(Value::Array(items)))
-                if items.iter().all(Value::is_string) =>
-            {
-                read(json)
-            }
-            (Self::Prose(text), Some(Value::String(same))) => return text.trim() != same.trim(),
-            (Self::Prose(text), Some(_)) => read(text),
-            _ => None,
-        };
-        said.is_some_and(|said| {
-            let mut same = [Some(structured), result, quoted.as_ref()]
-                .into_iter()
-                .flatten();
-            !same.any(|same| is_same(&said, same))
-        })
-    }
 }
 
 /// The first text that is an object or an array.
@@ -117,29 +90,6 @@ fn json_of<'t>(text: &'t str, pointer: &str, notes: &mut Vec<String>) -> Option<
     let finite = Finite::of(text).filter(|finite| is_json(&finite.json))?;
     notes.push(finite.note(pointer));
     Some(Cow::Owned(finite.json))
-}
-
-/// Whether two values are the same, also if their numbers are written differently.
-fn is_same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => {
-            one == other || one.as_f64() == other.as_f64()
-        }
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len()
-                && one
-                    .iter()
-                    .zip(other)
-                    .all(|(one, other)| is_same(one, other))
-        }
-        (Value::Object(one), Value::Object(other)) => {
-            let mut members = one.iter();
-            one.len() == other.len()
-                && members
-                    .all(|(name, one)| other.get(name).is_some_and(|other| is_same(one, other)))
-        }
-        _ => one == other,
-    }
 }
 
 #[cfg(test)]
@@ -181,41 +131,6 @@ mod tests {
         ] {
             assert_eq!(said(texts, Rows::Single), single, "{texts:?}");
             assert_eq!(said(texts, Rows::Listed), listed, "{texts:?}");
-        }
-    }
-
-    #[test]
-    fn text_and_structured_content_are_compared_as_values() {
-        for (texts, structured, differs) in [
-            (
-                &["{\"a\": 1.0, \"b\": 2}"] as &[&str],
-                json!({"b": 2, "a": 1}),
-                false,
-            ),
-            (&["{\"a\": 1}"], json!({"a": 2}), true),
-            (&["{\"a\": 1}"], json!({"result": {"a": 1}}), false),
-            (&["1", "2"], json!({"result": [1, 2]}), false),
-            (&["1", "2"], json!({"result": [1]}), true),
-            (&["1", "b"], json!({"result": ["1", "b"]}), false),
-            (&["1", "b"], json!({"result": ["1", "c"]}), true),
-            (&["5"], json!({"result": 5}), false),
-            (&["5"], json!({"result": 6}), true),
-            (&["hello"], json!({"result": "bye"}), true),
-            (&["{}"], json!({"result": "{}"}), false),
-            (&["Three rows were found."], json!({"rows": 3}), false),
-            (
-                &["Three rows were found."],
-                json!({"result": [1, 2, 3]}),
-                false,
-            ),
-            (&[], json!({"a": 1}), false),
-        ] {
-            let said = said(texts, Rows::Single);
-            assert_eq!(
-                said.contradicts(&structured),
-                differs,
-                "{texts:?} {structured}"
-            );
         }
     }
 }

@@ -5,7 +5,6 @@ use std::{
     time::Duration,
 };
 
-use hyper::http::request::Parts;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -15,7 +14,7 @@ use rmcp::{
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tokio::{
     sync::watch,
     time::{MissedTickBehavior, interval, sleep},
@@ -39,10 +38,6 @@ use super::{
 
 /// How often the file of the catalog is looked at, apart from each request.
 const LOOK: Duration = Duration::from_secs(2);
-
-/// The arguments of a call that came over HTTP.
-#[derive(Clone)]
-pub(super) struct Arguments(pub(super) Map<String, Value>);
 
 const INSTRUCTIONS: &str = "Each tool is an action of the catalog of this project. A call is checked, performed at most \
                             once and recorded. A result with isError states the class of the failure, and what the \
@@ -74,7 +69,7 @@ impl Handler {
     /// Performs a call. The failure says why its run gave no answer.
     async fn perform(
         &self,
-        mut request: CallToolRequestParams,
+        request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, Failed> {
         let shared = &self.shared;
@@ -84,10 +79,6 @@ impl Handler {
         } else {
             Some(offer.find(&request.name).map_err(Failed::NotOffered)?)
         };
-        let apart = context.extensions.get::<Parts>();
-        if let Some(Arguments(arguments)) = apart.and_then(|parts| parts.extensions.get()) {
-            request.arguments = Some(arguments.clone());
-        }
         let (elicit, call) = (&shared.gateway.elicit, call(&request));
         let resumed = elicit.resumed(&request, &call)?;
         let arguments = request.arguments.unwrap_or_default();

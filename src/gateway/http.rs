@@ -31,11 +31,11 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::servers::{ServeError, Vetted, runtime, vetted};
+use crate::servers::{ServeError, runtime, vetted};
 
 use super::{
     caller::Sessions,
-    handler::{Arguments, Handler, Shared},
+    handler::{Handler, Shared},
     stdio::Opened,
     supervisor::Supervisors,
 };
@@ -184,7 +184,7 @@ async fn answer(
     if request.uri().path() != PATH {
         return Ok(refused(StatusCode::NOT_FOUND, "the catalog is at /mcp"));
     }
-    let (mut parts, body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let mut message = Bytes::new();
     if parts.method == Method::POST {
         let body = match timeout(BODY, Limited::new(body, LONGEST).collect()).await {
@@ -206,18 +206,10 @@ async fn answer(
             let problem = "there are too many sessions; end some, or try again later";
             return Ok(refused(StatusCode::SERVICE_UNAVAILABLE, problem));
         }
-        match vetted(&body) {
-            Ok(Vetted {
-                message: vetted,
-                arguments,
-            }) => {
-                if let Some(arguments) = arguments {
-                    parts.extensions.insert(Arguments(arguments));
-                }
-                message = vetted.into();
-            }
+        message = match vetted(&body) {
+            Ok(message) => message.into(),
             Err(refusal) => return Ok(json_response(StatusCode::BAD_REQUEST, &refusal)),
-        }
+        };
     }
     let request = Request::from_parts(parts, Full::new(message));
     Ok(service.handle(request).await)

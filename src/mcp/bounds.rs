@@ -23,9 +23,6 @@ pub(super) const REQUESTS_BYTES: usize = 8 << 20;
 pub(super) const PROGRESS_BYTES: usize = 16 << 10;
 /// The values of an answer that is parsed as a whole.
 pub(super) const VALUES: usize = 2_000_000;
-/// The longest message that servers of every kind answer. Those of the TypeScript SDK discard a longer one (npm
-/// `@modelcontextprotocol/sdk` 1.32, `@modelcontextprotocol/server` 2.4).
-pub(super) const COMMON_BYTES: usize = 10 << 20;
 
 /// The characters of a message or a question that are shown.
 const MESSAGE_CHARS: usize = 2_000;

@@ -10,12 +10,12 @@ use super::{
     begin::{borrow, open},
     check::{self, OutputCheck},
     closing::Closing,
-    era::{self, FirstListing, Opening, Setting},
+    era::{self, Setting},
     error::CallError,
     headers,
     message::{CALL, LIST, META, members, traced},
     refusal::Trouble,
-    session::{Session, Standing, another_id, millis},
+    session::{Session, another_id, millis},
     spec::{ArgumentCheck, News, Resumption, ServerSpec, ToolCall},
     tools::{self, ToolListing},
     wait::Limits,
@@ -99,7 +99,7 @@ pub(crate) fn call_among(
     let mut note = None;
     if let Some(warm) = &server.warm {
         tell(News::Starting);
-        let cold = match borrow(server, warm, call.budget, host) {
+        let cold = match borrow(server, warm, host) {
             Ok((runtime, session)) => {
                 let end = called(runtime, session, after, asked, tell);
                 if !end.was_too_late() {
@@ -208,7 +208,7 @@ impl CallEnd {
     fn was_too_late(&self) -> bool {
         use Trouble::{Absent, Gone, Lost, Unreachable};
         let ended = |error: &CallError| match error {
-            CallError::Died { .. } | CallError::TooMuch { .. } => true,
+            CallError::Died { .. } => true,
             CallError::Http { trouble, .. } => {
                 matches!(trouble, Absent | Gone | Lost | Unreachable)
             }
@@ -244,11 +244,10 @@ async fn converse(
     tracing::debug!("server started");
     let end = asked.left()?.map(|left| Instant::now() + left);
     let at = Setting::new(server, host, end);
-    let found = match session.peer {
-        // It was greeted for an earlier call.
-        Some(_) => None,
-        None => era::negotiate(session, Opening::of(call, server), &at).await?,
-    };
+    // It may have been greeted for an earlier call.
+    if session.peer.is_none() {
+        era::negotiate(session, &at).await?;
+    }
     let Resumption { responses, state } = match call.resumption.clone() {
         // Only 2026-07-28 has calls of several rounds.
         Some(_) if !session.is_modern() => {
@@ -271,7 +270,7 @@ async fn converse(
     let mut tool = None;
     if call.lists() || session.mirrors() {
         course.phase = Phase::ValidateArguments;
-        let listed = checked(session, course, call, found).await?;
+        let listed = checked(session, course, call).await?;
         if session.mirrors() {
             let headers = headers::mirrored(listed.input_schema.as_ref(), &call.arguments);
             let headers = headers.map_err(|reason| session.malformed(LIST, &reason))?;
@@ -316,12 +315,8 @@ async fn checked(
     session: &mut Session,
     course: &mut CallCourse,
     call: &ToolCall,
-    found: FirstListing,
 ) -> Result<ToolListing, CallError> {
-    let found = match found {
-        Some(found) => found,
-        None => tools::find(session, &call.tool).await,
-    };
+    let found = tools::find(session, &call.tool).await;
     course.drift = call.pinned.as_ref().and_then(|pinned| match &found {
         Ok(tool) => pinned.pin.drift(tool.pin()),
         Err(CallError::UnknownTool { .. }) => Some(pinned.pin.gone()),
@@ -341,7 +336,6 @@ async fn checked(
     if call.pinned.is_some() && course.drift.is_none() {
         tracing::info!("{} is as it was pinned.", call.tool);
     }
-    session.standing = Standing::Agreed;
     let (rule, hints) = (&call.risk, tool.hints());
     course.raised = rule.hazards.raised(hints);
     if let Some(raised) = &course.raised

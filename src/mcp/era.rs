@@ -13,40 +13,15 @@ use crate::{host::Host, task::Protocol};
 
 use super::{
     error::CallError,
-    greeting::{assume, discover, initialize},
+    greeting::{discover, initialize},
     memory::Memory,
     message::{VERSIONS, is_modern},
     refusal::Trouble,
-    session::{Session, Standing, millis},
-    spec::{ServerSpec, ToolCall},
-    tools::{self, ToolListing},
+    session::{Session, millis},
+    spec::ServerSpec,
     transport::Opened,
     wait::Limits,
 };
-
-/// The first request of a server that needs no handshake. It is never the call: only the first message of a server
-/// shows that it is ready, and until then its `startup_timeout` counts, not the limits of the call.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Opening<'a> {
-    /// `tools/list`, to find that tool.
-    List(&'a str),
-    /// `server/discover`.
-    Discover,
-}
-
-impl<'a> Opening<'a> {
-    pub(super) fn of(call: &'a ToolCall, spec: &ServerSpec) -> Self {
-        // A modern call over HTTP depends on the schema of the tool.
-        if call.lists() || spec.url().is_some() {
-            Self::List(&call.tool)
-        } else {
-            Self::Discover
-        }
-    }
-}
-
-/// The result of the search for the tool, if the search has shown the era.
-pub(super) type FirstListing = Option<Result<ToolListing, CallError>>;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting<'a> {
@@ -70,45 +45,37 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// Makes the session ready for requests. Returns the result of an opening list.
-pub(super) async fn negotiate(
-    session: &mut Session,
-    opening: Opening<'_>,
-    at: &Setting<'_>,
-) -> Result<FirstListing, CallError> {
+/// Makes the session ready for requests.
+pub(super) async fn negotiate(session: &mut Session, at: &Setting<'_>) -> Result<(), CallError> {
     let memory = Memory::of(at.spec);
     let name = &at.spec.name;
     session.limits = at.limits;
-    let listed = match at.spec.protocol {
+    match at.spec.protocol {
         Protocol::Modern => {
             tracing::info!("Server {name} is spoken to in the modern era, as `protocol` says.");
-            declared_modern(session, opening).await?
+            discover(session).await?;
         }
         Protocol::Legacy => {
             tracing::info!("Server {name} is greeted in the legacy era, as `protocol` says.");
-            session.standing = Standing::Declared;
             initialize(session).await?;
-            None
         }
         Protocol::Auto => {
-            let found = determined(session, opening, memory.recall(), at).await;
+            let found = determined(session, memory.recall(), at).await;
             if let Err(error) = &found
                 && may_speak_otherwise(error)
             {
                 memory.forget();
             }
-            found?
+            found?;
         }
-    };
+    }
     session.timings.negotiate_ms = millis(session.started.elapsed());
     let version = version(session)?;
-    if session.standing == Standing::Agreed {
-        tracing::info!("Server {name} speaks MCP {version}.");
-    }
+    tracing::info!("Server {name} speaks MCP {version}.");
     if at.spec.protocol == Protocol::Auto {
         memory.keep(version);
     }
-    Ok(listed)
+    Ok(())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,10 +96,9 @@ impl fmt::Display for Era {
 /// Tries the era that the server spoke before, or the more likely one, and then the other.
 async fn determined(
     session: &mut Session,
-    opening: Opening<'_>,
     known: Option<&str>,
     at: &Setting<'_>,
-) -> Result<FirstListing, CallError> {
+) -> Result<(), CallError> {
     let name = &at.spec.name;
     let (first, why) = match known {
         Some(known) if is_modern(known) => (Era::Modern, "it spoke that era before"),
@@ -143,13 +109,7 @@ async fn determined(
     tracing::info!("Server {name} is asked in the {first} era first: {why}.");
     // A server that does not know the first request may leave it without an answer.
     session.limits.until = at.first_end();
-    let asked = match (known, first, opening) {
-        (Some(_), Era::Modern, Opening::List(tool)) => {
-            assume(session, Standing::Agreed);
-            listed(session, tool).await.map(Some)
-        }
-        _ => greet(session, first).await.map(|()| None),
-    };
+    let asked = greet(session, first).await;
     session.limits = at.limits;
     let error = match asked {
         // Without its token, nothing was asked.
@@ -161,12 +121,7 @@ async fn determined(
         Era::Legacy => Era::Modern,
         Era::Modern => Era::Legacy,
     };
-    let late = matches!(
-        error,
-        CallError::StartupTimeout { .. } | CallError::TimedOut { .. }
-    );
-    session.peer = None;
-    session.standing = Standing::Open;
+    let late = matches!(error, CallError::StartupTimeout { .. });
     session.link.reopen();
     let is_same = session.link.is_remote() || session.link.is_up() && !late;
     let mut asked = if is_same {
@@ -178,10 +133,7 @@ async fn determined(
     if is_same && matches!(asked, Err(CallError::ExitedBeforeReady { .. })) {
         asked = greet_afresh(session, second, at).await;
     }
-    match asked {
-        Ok(()) => Ok(None),
-        Err(other) => Err(neither(session, error, other)),
-    }
+    asked.map_err(|other| neither(session, error, other))
 }
 
 async fn greet(session: &mut Session, era: Era) -> Result<(), CallError> {
@@ -214,9 +166,7 @@ fn may_speak_otherwise(error: &CallError) -> bool {
         | CallError::Malformed { .. }
         | CallError::ProtocolMismatch { .. }
         | CallError::ExitedBeforeReady { .. }
-        | CallError::Died { .. }
-        | CallError::StartupTimeout { .. }
-        | CallError::TimedOut { .. } => true,
+        | CallError::StartupTimeout { .. } => true,
         _ => false,
     }
 }
@@ -242,34 +192,6 @@ fn neither(session: &Session, first: CallError, mut second: CallError) -> CallEr
             second
         }
         _ => first,
-    }
-}
-
-/// Searches the tool with the first request of a session.
-async fn listed(
-    session: &mut Session,
-    tool: &str,
-) -> Result<Result<ToolListing, CallError>, CallError> {
-    match tools::find(session, tool).await {
-        // The server has answered, so the era is right.
-        Err(error @ CallError::UnknownTool { .. }) => Ok(Err(error)),
-        found => found.map(Ok),
-    }
-}
-
-/// Waits for the first answer of a server that is modern by declaration. A server that refuses `server/discover` is ready
-/// as well.
-async fn declared_modern(
-    session: &mut Session,
-    opening: Opening<'_>,
-) -> Result<FirstListing, CallError> {
-    assume(session, Standing::Declared);
-    match opening {
-        Opening::List(tool) => Ok(Some(listed(session, tool).await?)),
-        Opening::Discover => match discover(session).await {
-            Ok(()) | Err(CallError::Rpc { .. }) => Ok(None),
-            Err(error) => Err(error),
-        },
     }
 }
 

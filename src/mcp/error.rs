@@ -90,12 +90,12 @@ pub(crate) enum CallError {
 
     #[error(
         "server `{server}` has no tool `{tool}`{}; correct the capability's `tool` in the catalog",
-        or_near(near)
+        unless_empty(", but `", near.as_deref().unwrap_or_default(), "`")
     )]
     UnknownTool {
         server: String,
         tool: String,
-        near: Vec<String>,
+        near: Option<String>,
         available: Vec<String>,
     },
 
@@ -163,19 +163,6 @@ pub(crate) enum CallError {
         asked: Option<String>,
         /// As in `StartupTimeout`.
         astray: String,
-    },
-
-    #[error(
-        "server `{server}` {why}{}; the message with the call has {:.1} MiB, and servers that are written with the \
-         TypeScript SDK do not answer one of more than 10 MiB; pass the data in a file, or in smaller parts",
-        last_words(stderr_tail), mebibytes(*bytes)
-    )]
-    TooMuch {
-        server: String,
-        /// What the server did in place of an answer.
-        why: String,
-        stderr_tail: String,
-        bytes: usize,
     },
 
     #[error(
@@ -308,20 +295,11 @@ fn doubt(server: &str, declared: Option<Protocol>) -> String {
     })
 }
 
-/// For the display alone.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a message has less than 2^53 bytes"
-)]
-fn mebibytes(bytes: usize) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
-}
-
-pub(super) fn seconds(duration: Duration) -> String {
+fn seconds(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f64())
 }
 
-pub(super) fn ending(ended: Option<ExitDescription>) -> String {
+fn ending(ended: Option<ExitDescription>) -> String {
     ended.map_or_else(
         || "is gone, or has closed its pipes,".to_owned(),
         |ended| format!("ended with {ended}"),
@@ -361,10 +339,6 @@ fn question(asked: Option<&str>) -> String {
     asked.map_or_else(String::new, |asked| {
         format!(" (it asked for input, and was refused: {asked})")
     })
-}
-
-fn or_near(near: &[String]) -> String {
-    unless_empty(", but `", &near.join("`, `"), "`")
 }
 
 /// A text between two others, or an empty text if it is empty.

@@ -4,25 +4,14 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 use super::{
+    answer,
     error::CallError,
-    message::{
-        Answer, DISCOVER, Extent, INITIALIZE, LEGACY, MODERN, RpcError, UNSUPPORTED_VERSION,
-        client, members,
-    },
+    message::{Answer, DISCOVER, INITIALIZE, LEGACY, MODERN, client, members},
     peer::{Implementation, Peer},
     raw::Raw,
-    session::{Session, Standing},
+    session::Session,
     wait::Halt,
 };
-
-/// Modern, without a handshake: the first request is the first message.
-pub(super) fn assume(session: &mut Session, standing: Standing) {
-    session.peer = Some(Peer {
-        version: MODERN.to_owned(),
-        info: None,
-    });
-    session.standing = standing;
-}
 
 /// Legacy: `initialize`, and `notifications/initialized` after the answer.
 pub(super) async fn initialize(session: &mut Session) -> Result<(), CallError> {
@@ -45,7 +34,10 @@ pub(super) async fn initialize(session: &mut Session) -> Result<(), CallError> {
     session.link.agreed(&result.protocol_version);
     let sent = session.notify("notifications/initialized").await;
     sent.map_err(|halt| session.error(halt, INITIALIZE))?;
-    agree(session, result.protocol_version, Some(result.server_info));
+    session.peer = Some(Peer {
+        version: result.protocol_version,
+        info: Some(result.server_info),
+    });
     Ok(())
 }
 
@@ -58,28 +50,21 @@ pub(super) async fn discover(session: &mut Session) -> Result<(), CallError> {
         #[serde(rename = "_meta")]
         meta: Option<Map<String, Value>>,
     }
-    let answer = session.exchange(DISCOVER, Map::new()).await;
+    let answer = session.ask(DISCOVER, Map::new(), &mut |_| ()).await;
     let result: Discovered = accepted(session, DISCOVER, answer)?;
     if !result.supported_versions.iter().any(|each| each == MODERN) {
-        let error = RpcError {
-            code: UNSUPPORTED_VERSION,
-            message: format!("it supports {}", result.supported_versions.join(", ")),
-            data: None,
-            extent: Extent::Whole,
-        };
-        return Err(session.rpc(DISCOVER, &error));
+        let supported = result.supported_versions.join(", ");
+        return Err(session.mismatch(&format!("it supports {supported}"), Some(String::new())));
     }
     let info = result
         .meta
         .and_then(|mut meta| meta.remove("io.modelcontextprotocol/serverInfo"))
         .and_then(|info| serde_json::from_value(info).ok());
-    agree(session, MODERN.to_owned(), info);
+    session.peer = Some(Peer {
+        version: MODERN.to_owned(),
+        info,
+    });
     Ok(())
-}
-
-fn agree(session: &mut Session, version: String, info: Option<Implementation>) {
-    session.peer = Some(Peer { version, info });
-    session.standing = Standing::Agreed;
 }
 
 /// The result of a handshake.
@@ -88,11 +73,8 @@ fn accepted<T: DeserializeOwned>(
     method: &'static str,
     answer: Result<Answer<Raw>, Halt>,
 ) -> Result<T, CallError> {
-    let raw = match answer.map_err(|halt| session.error(halt, method))? {
-        Answer::Result(raw) => raw,
-        Answer::Malformed(reason) => return Err(session.malformed(method, &reason)),
-        Answer::Error(error) => return Err(session.rpc(method, &error)),
-    };
+    let answer = answer.map_err(|halt| session.error(halt, method))?;
+    let raw = answer::result(session, method, answer)?;
     // serde also reads a struct from an array.
     let object = raw.get().starts_with('{');
     let result = object.then(|| serde_json::from_str(raw.get()).ok());

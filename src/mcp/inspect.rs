@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     begin::open,
     closing::Closing,
-    era::{self, Opening, Setting},
+    era::{self, Setting},
     error::CallError,
     report::ServerReport,
     session::Session,
@@ -61,7 +61,7 @@ async fn look(
 ) -> Result<Vec<ToolListing>, CallError> {
     // Found out anew: what a look learns is to be true now.
     let at = Setting::new(server, host, None);
-    era::negotiate(session, Opening::Discover, &at).await?;
+    era::negotiate(session, &at).await?;
     *ready_after = Some(session.started.elapsed());
     session.limits = Limits::within(server.startup_timeout);
     tools::all(session).await

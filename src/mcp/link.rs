@@ -1,21 +1,14 @@
 //! One server over stdio: its process and the three pipes to it. Every wait serves all three pipes, so a server never
 //! blocks on one of them. [`Wire`] holds the messages.
 
-use std::{
-    collections::VecDeque,
-    future::{pending, ready},
-    io::{self, BufRead, Read},
-    os::fd::OwnedFd,
-    time::Duration,
-};
+use std::{collections::VecDeque, future::pending, io, os::fd::OwnedFd, time::Duration};
 
-use rustix::io::ioctl_fionread;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     join,
     net::unix::pipe::{Receiver, Sender},
     select,
-    task::{unconstrained, yield_now},
+    task::yield_now,
     time::timeout,
 };
 
@@ -36,9 +29,8 @@ const LAST_WORDS: Duration = Duration::from_millis(50);
 /// From SIGTERM to SIGKILL.
 const TERM_GRACE: Duration = Duration::from_millis(500);
 
-/// How much is read from a pipe at once. A full block of few bytes shows that the larger one is needed.
-const PIPE_BYTES: usize = 64 * 1024;
-const FEW_BYTES: usize = 4 * 1024;
+/// How much is read from stdout at once.
+const PIPE_BYTES: usize = 32 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Link {
@@ -90,29 +82,6 @@ impl Link {
             biased;
             () = self.process.ended() => Err(Over),
             () = self.pipes.news(wire) => Ok(()),
-        }
-    }
-
-    /// Takes the lines that the server has written to stdout so far, and not those that it writes meanwhile.
-    pub(super) async fn catch_up(&mut self, wire: &mut Wire) {
-        // The runtime learns only between two turns of its loop which pipes can be read.
-        yield_now().await;
-        let now = self.pipes.stdout.written_so_far();
-        let read = async {
-            while wire.end.is_none() && self.pipes.stdout.is_before(now) {
-                let line = self
-                    .pipes
-                    .stdout
-                    .next(self.pipes.most.saturating_add(1))
-                    .await;
-                self.pipes.heard(line, wire);
-            }
-        };
-        // The pipe is read until a read would wait. Otherwise tokio would interrupt this after 128 reads.
-        select! {
-            biased;
-            () = unconstrained(read) => {}
-            () = ready(()) => {}
         }
     }
 
@@ -198,6 +167,7 @@ impl Link {
 
     /// What the server writes to stderr from now on belongs to the call.
     pub(super) async fn begin_call(&mut self) {
+        // The runtime learns only between two turns of its loop which pipes can be read.
         yield_now().await;
         self.pipes.stderr.catch_up();
         self.pipes.stderr.begin_call();
@@ -205,7 +175,6 @@ impl Link {
 
     /// What the server has written to stderr during the call.
     pub(super) async fn stderr_of_call(&mut self, wire: &Wire) -> String {
-        // As in `catch_up`.
         yield_now().await;
         self.pipes.stderr.catch_up();
         self.pipes.stderr.of_call(&wire.secrets)
@@ -258,13 +227,15 @@ impl Pipes {
         }
     }
 
-    /// Waits until one of the three pipes is ready, and serves it.
+    /// Waits until one of the three pipes is ready, and serves it. What the server has said comes before what it is to
+    /// hear.
     async fn serve(&mut self, wire: &mut Wire) {
         select! {
+            biased;
+            line = self.stdout.next(self.most.saturating_add(1)) => self.heard(line, wire),
             count = write(&mut self.stdin, &wire.outgoing), if !wire.outgoing.is_empty() => {
                 self.wrote(count, wire);
             }
-            line = self.stdout.next(self.most.saturating_add(1)) => self.heard(line, wire),
             () = self.stderr.read(), if self.stderr.is_open() => {}
         }
     }
@@ -314,15 +285,10 @@ async fn write(stdin: &mut Option<Sender>, outgoing: &VecDeque<u8>) -> usize {
 }
 
 /// A server's stdout, line by line.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Lines {
     /// None at its end.
-    pipe: Option<Receiver>,
-    block: Vec<u8>,
-    /// How many bytes of the block were already put into lines.
-    taken: usize,
-    /// How many bytes were read from the pipe.
-    total: u64,
+    pipe: Option<BufReader<Receiver>>,
     /// The beginning of the next line. It is kept here because a wait for the rest may be cancelled.
     line: Vec<u8>,
 }
@@ -330,54 +296,24 @@ struct Lines {
 impl Lines {
     fn new(pipe: Receiver) -> Self {
         Self {
-            pipe: Some(pipe),
-            block: Vec::with_capacity(FEW_BYTES),
-            ..Self::default()
+            pipe: Some(BufReader::with_capacity(PIPE_BYTES, pipe)),
+            line: Vec::new(),
         }
     }
 
     fn is_between_lines(&self) -> bool {
-        self.line.is_empty() && self.taken == self.block.len()
-    }
-
-    /// How many bytes the server has written until now.
-    fn written_so_far(&self) -> u64 {
-        let waiting = self.pipe.as_ref().map(ioctl_fionread);
-        self.total + waiting.and_then(Result::ok).unwrap_or_default()
-    }
-
-    /// Whether a line that ends within the first `written` bytes may still have to be read.
-    fn is_before(&self, written: u64) -> bool {
-        let rest = self.block.get(self.taken..).unwrap_or_default();
-        self.total < written || rest.contains(&b'\n')
+        let unread = self.pipe.as_ref().map_or(&[][..], BufReader::buffer);
+        self.line.is_empty() && unread.is_empty()
     }
 
     /// The next line with its newline, or its first `most` bytes. The last line may have no newline. At the end of the
     /// pipe, the result is empty.
     async fn next(&mut self, most: usize) -> io::Result<Vec<u8>> {
-        loop {
-            if self.taken == self.block.len() {
-                if (FEW_BYTES..PIPE_BYTES).contains(&self.block.len()) {
-                    self.block = Vec::with_capacity(PIPE_BYTES);
-                }
-                self.block.clear();
-                self.taken = 0;
-                let read = match &mut self.pipe {
-                    Some(pipe) => pipe.read_buf(&mut self.block).await?,
-                    None => 0,
-                };
-                self.total += read as u64;
-                if read == 0 {
-                    return Ok(std::mem::take(&mut self.line));
-                }
-            }
-            let rest = self.block.get(self.taken..).unwrap_or_default();
+        if let Some(pipe) = &mut self.pipe {
             let room = most.saturating_sub(self.line.len());
-            let room = u64::try_from(room).unwrap_or(u64::MAX);
-            self.taken += Read::take(rest, room).read_until(b'\n', &mut self.line)?;
-            if self.line.len() >= most || self.line.ends_with(b"\n") {
-                return Ok(std::mem::take(&mut self.line));
-            }
+            let mut rest = pipe.take(room as u64);
+            rest.read_until(b'\n', &mut self.line).await?;
         }
+        Ok(std::mem::take(&mut self.line))
     }
 }

@@ -1,6 +1,6 @@
 //! The version of the protocol that each server speaks, remembered between runs.
 //!
-//! There is a small file, a note, for each configuration of a server. A note is only a hint: a note that cannot be read
+//! There is a small file, a note, with the version for each configuration of a server. It is only a hint: a note that cannot be read
 //! is ignored, a note that cannot be written is left out, and a wrong note is deleted.
 
 use std::{
@@ -10,7 +10,6 @@ use std::{
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 use uuid::Uuid;
 
@@ -20,10 +19,8 @@ use super::{
 };
 use crate::host::read_plain;
 
-/// The format of a note. Another one is not read.
-const FORMAT: u32 = 1;
 /// A longer file is no note.
-const LONGEST: u64 = 1024;
+const LONGEST: u64 = 64;
 
 #[derive(Debug)]
 pub(super) struct Memory {
@@ -31,29 +28,20 @@ pub(super) struct Memory {
     note: Option<Utf8PathBuf>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Note {
-    note: u32,
-    protocol: String,
-}
-
 impl Memory {
     /// The note of the server that is started in this way.
     pub(super) fn of(spec: &ServerSpec) -> Self {
         let dir = spec.memory.as_ref();
         Self {
-            note: dir.map(|dir| dir.join(format!("{}.json", configuration(spec)))),
+            note: dir.map(|dir| dir.join(configuration(spec))),
         }
     }
 
     /// The version that the server spoke last, if oneact supports it.
     pub(super) fn recall(&self) -> Option<&'static str> {
         let text = read_plain(self.note.as_ref()?, LONGEST).ok()?;
-        let note: Note = serde_json::from_slice(&text).ok()?;
-        VERSIONS
-            .into_iter()
-            .find(|known| note.note == FORMAT && *known == note.protocol)
+        let mut known = VERSIONS.into_iter();
+        known.find(|known| text.trim_ascii() == known.as_bytes())
     }
 
     /// Writes the version, unless the note already contains it.
@@ -78,17 +66,12 @@ impl Memory {
 /// Writes the note under another name and renames it, so that it is always complete.
 fn write(path: &Utf8Path, version: &str) -> io::Result<()> {
     let dir = path.parent().unwrap_or(path);
-    let note = Note {
-        note: FORMAT,
-        protocol: version.to_owned(),
-    };
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     if dir.is_symlink() {
         return Err(io::Error::other("its directory is a symbolic link"));
     }
     let mut file = NamedTempFile::new_in(dir)?;
-    serde_json::to_writer(&mut file, &note)?;
-    file.write_all(b"\n")?;
+    writeln!(file, "{version}")?;
     file.persist(path)?;
     Ok(())
 }

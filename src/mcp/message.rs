@@ -126,29 +126,17 @@ pub(super) enum Answer<R> {
 }
 
 /// The `error` member (JSON-RPC 2.0, section 5.1).
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone)]
 pub(super) struct RpcError {
     pub(super) code: i64,
     pub(super) message: String,
-    #[serde(default)]
     pub(super) data: Option<Value>,
-    #[serde(skip)]
     pub(super) extent: Extent,
 }
 
-impl RpcError {
-    /// Whether the server refused the version of the request, and lists it as supported all the same.
-    pub(super) fn supports(&self, version: &str) -> bool {
-        let supported = self.data.as_ref().and_then(|data| data.get("supported"));
-        let mut supported = supported.and_then(Value::as_array).into_iter().flatten();
-        self.code == UNSUPPORTED_VERSION && supported.any(|each| each == version)
-    }
-}
-
 /// How much of an error was read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    #[default]
     Whole,
     /// The beginning of a long one; or, of two members with one name, the last.
     Part,
@@ -245,49 +233,46 @@ fn body<'a>(error: Option<&'a RawValue>, result: Option<&'a RawValue>) -> Answer
         (Some(said), _) | (None, Some(said)) if has_reserved_key(said.get()) => Answer::Malformed(
             format!("it has a key that begins with `{RESERVED}`, which is reserved"),
         ),
-        (Some(error), _) if error.get().len() > bounds::ERROR_BYTES => beginning(error.get()),
-        (Some(error), _) => serde_json::from_str(error.get()).map_or_else(
-            |reason| {
-                Answer::Malformed(format!(
-                    "its `error` is no JSON-RPC error ({reason}): {}",
-                    error.get()
-                ))
-            },
-            |read: RpcError| {
-                let extent = match Raw::from(error.get().to_owned()).distinct() {
-                    Ok(_) => Extent::Whole,
-                    Err(_) => Extent::Part,
-                };
-                Answer::Error(RpcError { extent, ..read })
-            },
-        ),
+        (Some(error), _) => refusal(error.get()),
         (None, Some(result)) if result.get() != "null" => Answer::Result(result),
         (None, Some(_)) => Answer::Malformed("its `result` is null".to_owned()),
         (None, None) => Answer::Malformed("it has neither `result` nor `error`".to_owned()),
     }
 }
 
-/// Reads the code of an error that is too long to be read whole, and the beginning of its message as JSON text.
-fn beginning<R>(error: &str) -> Answer<R> {
+/// Reads an error. Of a long one, only the code and the beginning of the message are kept.
+fn refusal<R>(json: &str) -> Answer<R> {
     #[derive(Deserialize)]
-    struct Long<'a> {
+    struct Wire<'a> {
         code: i64,
+        message: String,
         #[serde(borrow)]
-        message: &'a RawValue,
+        data: Option<&'a RawValue>,
     }
-    match serde_json::from_str::<Long<'_>>(error) {
-        Ok(Long { code, message }) => {
-            let written = message.get().trim_matches('"');
-            let end = written.floor_char_boundary(bounds::ERROR_BYTES);
-            Answer::Error(RpcError {
-                code,
-                message: written.get(..end).unwrap_or_default().to_owned(),
-                data: None,
-                extent: Extent::Part,
-            })
+    let Wire {
+        code,
+        mut message,
+        data,
+    } = match serde_json::from_str(json) {
+        Ok(read) => read,
+        Err(reason) => {
+            let problem = format!("its `error` is no JSON-RPC error ({reason}): {json}");
+            return Answer::Malformed(problem);
         }
-        Err(reason) => Answer::Malformed(format!("its `error` is no JSON-RPC error: {reason}")),
-    }
+    };
+    let is_long = json.len() > bounds::ERROR_BYTES;
+    message.truncate(message.floor_char_boundary(bounds::ERROR_BYTES));
+    let data = data.filter(|_| !is_long);
+    Answer::Error(RpcError {
+        code,
+        message,
+        data: data.and_then(|data| serde_json::from_str(data.get()).ok()),
+        extent: if is_long || Raw::from(json.to_owned()).distinct().is_err() {
+            Extent::Part
+        } else {
+            Extent::Whole
+        },
+    })
 }
 
 /// A line that begins like a message and cannot be parsed. If it is an answer, it ends its call, which would otherwise

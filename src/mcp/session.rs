@@ -6,21 +6,22 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::{
     select,
+    task::yield_now,
     time::{Instant, sleep_until, timeout},
 };
 
 use super::{
     bounds,
     child::failed,
-    error::{CallError, Limit, astray, ending, performed, seconds},
+    error::{CallError, Limit, astray, performed},
     link::Over,
     message::{
-        Answer, CALL, DISCOVER, Extent, META, MODERN, RpcError, is_greeting, is_modern,
+        Answer, DISCOVER, Extent, META, MODERN, RpcError, is_greeting, is_modern,
         is_not_understood, members, sender,
     },
     peer::Peer,
     raw::Raw,
-    report::{ExitDescription, ServerReport},
+    report::ServerReport,
     spec::{Progress, ServerSpec},
     transport::{Opened, Transport},
     wait::{Alarm, Halt, Limits},
@@ -28,22 +29,11 @@ use super::{
 };
 use crate::{
     host::{Host, Moment},
-    task::Timings,
+    task::{Protocol, Timings},
 };
 
 /// A run makes fewer requests than two to the power of this.
 const RUN: u32 = 20;
-
-/// Why the server is spoken to in the era that is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// No era is used yet.
-    Open,
-    /// The server has answered in this era, in this run or in an earlier one.
-    Agreed,
-    /// The catalog declares the era.
-    Declared,
-}
 
 /// A server, and what was agreed on with it.
 #[derive(Debug)]
@@ -51,7 +41,6 @@ pub(super) struct Session {
     pub(super) spec: ServerSpec,
     pub(super) link: Transport,
     pub(super) peer: Option<Peer>,
-    pub(super) standing: Standing,
     /// The limits of the next exchange.
     pub(super) limits: Limits,
     /// The id of the next request, and its progress token.
@@ -72,15 +61,10 @@ impl Session {
         let (peer, uses) = std::mem::take(&mut opened.before);
         let link = Transport::new(opened, spec)?;
         let alarm = Alarm::new(host).map_err(failed(spec, "listen for signals"))?;
-        let standing = match &peer {
-            Some(_) => Standing::Agreed,
-            None => Standing::Open,
-        };
         Ok(Self {
             spec: spec.clone(),
             link,
             peer,
-            standing,
             limits: Limits::within(spec.startup_timeout),
             // In one session of MCP, no id is used twice, and earlier runs have counted, too.
             next_id: i64::try_from(uses << RUN).unwrap_or_default(),
@@ -101,22 +85,6 @@ impl Session {
             .filter(|version| is_modern(version))
     }
 
-    /// Sends a request that may be repeated, and waits for its answer. If the server refuses the version of the request
-    /// but lists it as supported, the request is sent once more (2026-07-28, Versioning).
-    pub(super) async fn exchange(
-        &mut self,
-        method: &'static str,
-        params: Map<String, Value>,
-    ) -> Result<Answer<Raw>, Halt> {
-        let answer = self.ask(method, params.clone(), &mut |_| ()).await?;
-        match (&answer, self.modern_version(method)) {
-            (Answer::Error(error), Some(version)) if error.supports(version) => {
-                self.ask(method, params, &mut |_| ()).await
-            }
-            _ => Ok(answer),
-        }
-    }
-
     /// Sends a request and waits for its answer.
     pub(super) async fn ask(
         &mut self,
@@ -127,8 +95,9 @@ impl Session {
         let id = self.next_id;
         self.next_id += 1;
         let params = self.with_meta(method, id, params);
-        // What the server sent before the request is no answer to it.
-        self.link.catch_up().await;
+        // What the server sent before the request is no answer to it. The runtime learns only between two turns of its
+        // loop that there is something.
+        yield_now().await;
         self.link.wire.send(id, method, params);
         let limits = self.limits;
         let idle = limits.idle.unwrap_or(limits.total);
@@ -220,14 +189,6 @@ impl Session {
         let server = self.spec.name.clone();
         let greeting = is_greeting(method);
         let unheard = !self.link.wire.heard;
-        if let Some(why) = self.is_too_much(&halt, method) {
-            return CallError::TooMuch {
-                server,
-                why,
-                stderr_tail: self.link.stderr_tail(),
-                bytes: self.link.wire.bytes,
-            };
-        }
         match halt {
             Halt::Signal(signal) => CallError::Cancelled { server, signal },
             Halt::End(End::TooBig) => CallError::TooBig {
@@ -274,23 +235,6 @@ impl Session {
         }
     }
 
-    /// What the server did, if its answer may be missing because of the size of the call: it showed no progress, and did
-    /// not fail by itself.
-    fn is_too_much(&self, halt: &Halt, method: &str) -> Option<String> {
-        let wire = &self.link.wire;
-        let acts = wire.progressed || wire.asked.is_some();
-        if method != CALL || wire.bytes <= bounds::COMMON_BYTES || acts || self.link.is_remote() {
-            return None;
-        }
-        match (halt, self.link.status()) {
-            (Halt::Late(_, after), _) => Some(format!("gave no answer within {}", seconds(*after))),
-            (Halt::End(End::Closed), ended @ (None | Some(ExitDescription::Code(0)))) => {
-                Some(format!("{} during the call", ending(ended)))
-            }
-            _ => None,
-        }
-    }
-
     /// The error of an answer that breaks the protocol.
     pub(super) fn malformed(&self, method: &'static str, reason: &str) -> CallError {
         CallError::Malformed {
@@ -302,7 +246,8 @@ impl Session {
 
     pub(super) fn rpc(&self, method: &'static str, error: &RpcError) -> CallError {
         let message = bounds::message(&self.link.wire.secrets.cut(&error.message));
-        let doubtful = self.standing == Standing::Declared && is_not_understood(error.code);
+        let doubtful = is_greeting(method) && is_not_understood(error.code);
+        let declared = Some(self.spec.protocol).filter(|protocol| *protocol != Protocol::Auto);
         CallError::Rpc {
             server: self.spec.name.clone(),
             method,
@@ -310,7 +255,7 @@ impl Session {
             message,
             words: self.words(error),
             asked: self.question(),
-            declared: doubtful.then_some(self.spec.protocol),
+            declared: declared.filter(|_| doubtful),
         }
     }
 
@@ -336,10 +281,9 @@ impl Session {
         }
     }
 
-    /// Prepares the session for another call. The previous call succeeded, so the era is agreed on.
+    /// Prepares the session for another call.
     pub(super) fn turn(&mut self) {
         self.link.wire.turn();
-        self.standing = Standing::Agreed;
         self.timings = Timings::default();
     }
 

@@ -11,16 +11,10 @@ use super::{
     raw::Raw,
     session::Session,
 };
-use crate::task::{Effects, Pin};
+use crate::task::{Effects, Pin, nearest};
 
 /// A server with more pages of tools than this is assumed to repeat them.
 const MAX_PAGES: usize = 100;
-/// How similar a name must be to be proposed (Jaro–Winkler).
-const ALIKE: f64 = 0.75;
-/// How many names are proposed.
-const MAX_NEAR: usize = 3;
-/// The bytes of a name that is proposed.
-const MAX_NAME: usize = 200;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -131,12 +125,12 @@ pub(super) async fn find(session: &mut Session, name: &str) -> Result<ToolListin
     }
     let spec = &session.spec;
     let cut = |name: &String| session.link.wire.secrets.cut(name);
-    let shown = |names: Vec<String>| names.iter().map(cut).collect();
+    let near = nearest(name, available.iter().map(String::as_str));
     Err(CallError::UnknownTool {
         server: spec.name.clone(),
         tool: name.to_owned(),
-        near: shown(near(name, &available)),
-        available: shown(available),
+        near: near.map(|near| cut(&near.to_owned())),
+        available: available.iter().map(cut).collect(),
     })
 }
 
@@ -168,7 +162,7 @@ impl<'a> Pages<'a> {
             return Err(self.malformed(&problem));
         }
         self.count += 1;
-        let answer = self.session.exchange(LIST, params).await;
+        let answer = self.session.ask(LIST, params, &mut |_| ()).await;
         let answer = answer.map_err(|halt| self.session.error(halt, LIST))?;
         let raw = answer::result(self.session, LIST, answer)?;
         self.bytes += raw.get().len();
@@ -201,15 +195,4 @@ impl<'a> Pages<'a> {
     fn malformed(&self, reason: &str) -> CallError {
         self.session.malformed(LIST, reason)
     }
-}
-
-/// The names that are most similar to `wanted`, the most similar first.
-pub(crate) fn near(wanted: &str, available: &[String]) -> Vec<String> {
-    let wanted = wanted.to_lowercase();
-    let short = available.iter().filter(|name| name.len() <= MAX_NAME);
-    let scored = short.map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name));
-    let mut alike: Vec<(f64, &String)> = scored.filter(|(score, _)| *score >= ALIKE).collect();
-    alike.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let nearest = alike.into_iter().take(MAX_NEAR);
-    nearest.map(|(_, name)| name.clone()).collect()
 }

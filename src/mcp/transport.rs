@@ -106,13 +106,6 @@ impl Transport {
         came.then_some(()).ok_or(Over)
     }
 
-    /// Takes what a server has written without being asked. Over HTTP, it says nothing without a request.
-    pub(super) async fn catch_up(&mut self) {
-        if let Way::Process(link) = &mut self.way {
-            link.catch_up(&mut self.wire).await;
-        }
-    }
-
     /// Prepares for another call after a while without one.
     pub(super) async fn look(&self) {
         if let Way::Remote(remote) = &self.way {

@@ -191,18 +191,45 @@ impl Draft {
 
     /// Makes the bytes durable and gives them their name, unless that exists.
     pub(super) fn place(self, to: &Path) -> io::Result<(Measured, Placed)> {
-        self.file.as_file().sync_all()?;
-        let placed = if host::persist_new(self.file, to)? {
-            // From here on the file is there, even if its folder cannot be synced.
-            let _ = File::open(parent(to)).and_then(|folder| folder.sync_all());
-            Placed::New
-        } else {
-            Placed::Taken
-        };
+        let placed = place(self.file, to)?;
         let sha256 = hexadecimal(&self.hash.finalize());
         let bytes = self.bytes;
         Ok((Measured { bytes, sha256 }, placed))
     }
+}
+
+/// Makes the bytes of a file durable and gives it its name, unless that exists.
+pub(super) fn place(file: NamedTempFile, to: &Path) -> io::Result<Placed> {
+    file.as_file().sync_all()?;
+    if !host::persist_new(file, to)? {
+        return Ok(Placed::Taken);
+    }
+    // From here on the file is there, even if its folder cannot be synced.
+    let _ = File::open(parent(to)).and_then(|folder| folder.sync_all());
+    Ok(Placed::New)
+}
+
+/// The absolute path that an `output_path` names. No file is there.
+pub(super) fn free_place(text: &str) -> Result<PathBuf, ToolError> {
+    let path = absolute("output_path", &local_path("output_path", text)?)?;
+    // A path that ends with `/` or `..` names a directory.
+    if text.ends_with('/') || path.file_name().is_none() {
+        let problem = format!("{} does not name a file", path.display());
+        return Err(ToolError::argument("output_path", problem));
+    }
+    check_unprotected("output_path", &path)?;
+    match path.symlink_metadata() {
+        Ok(_) => Err(taken(&path)),
+        Err(_) => Ok(path),
+    }
+}
+
+pub(super) fn taken(path: &Path) -> ToolError {
+    let problem = format!(
+        "{} exists already and is not overwritten: name another, or remove it",
+        path.display()
+    );
+    ToolError::argument("output_path", problem)
 }
 
 /// Reads the first bytes of a file, at most `most`.

@@ -10,7 +10,7 @@ mod stdio;
 mod tool;
 
 use crate::host::Clock;
-pub(crate) use stdio::{ServeError, Vetted, runtime, serve_on, vetted};
+pub(crate) use stdio::{ServeError, runtime, serve_on, vetted};
 use tool::Tool;
 
 struct Builtin {

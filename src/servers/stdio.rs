@@ -18,7 +18,7 @@ use rmcp::{
     transport::Transport,
 };
 use serde::{Deserialize, Serialize, de::Error as _};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
     runtime::Runtime,
@@ -342,72 +342,49 @@ fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable>
     Ok(message)
 }
 
-/// A message that came over HTTP.
-pub(crate) struct Vetted {
-    pub(crate) message: Vec<u8>,
-    /// All arguments, if some were taken out of the message: the types of rmcp cannot hold every integer.
-    pub(crate) arguments: Option<Map<String, Value>>,
-}
-
 /// The answer to what is no message.
 fn refusal(id: &Value, code: ErrorCode, problem: &str) -> Value {
     let error = json!({ "code": code, "message": problem });
     json!({ "jsonrpc": "2.0", "id": id, "error": error })
 }
 
-/// Checks a body as a line of stdin is checked. The error is the body of the answer to one that is no message.
-pub(crate) fn vetted(body: &[u8]) -> Result<Vetted, Value> {
-    let mut message: Value = serde_json::from_slice(body).map_err(|error| {
+/// Checks a body as a line of stdin is checked, and returns the message for rmcp. The error is the body of the answer to
+/// one that is no message.
+pub(crate) fn vetted(body: &[u8]) -> Result<Vec<u8>, Value> {
+    let refused = |id, problem: &str| refusal(&id, ErrorCode::INVALID_REQUEST, problem);
+    let message: Value = serde_json::from_slice(body).map_err(|error| {
         let problem = format!("the body is not JSON: {error}");
         refusal(&Value::Null, ErrorCode::PARSE_ERROR, &problem)
     })?;
-    let greets = message
-        .get("method")
-        .is_some_and(|method| method == "initialize");
+    let of = |key| message.get(key).cloned().unwrap_or_default();
     let read = match read_message(body) {
         Ok(read) => read,
         // Whether a server of 2026-07-28 knows `initialize` is for rmcp to say.
-        Err(Unreadable::Request(..)) if greets => return Ok(Vetted::whole(body)),
+        Err(Unreadable::Request(..)) if of("method") == "initialize" => return Ok(body.to_vec()),
         Err(Unreadable::Request(id, problem)) => {
-            let problem = format!("not a request of MCP: {problem}");
-            return Err(refusal(&id, ErrorCode::INVALID_REQUEST, &problem));
+            return Err(refused(id, &format!("not a request of MCP: {problem}")));
         }
         Err(Unreadable::Unanswered(error)) => {
             let problem = format!("not a message of MCP: {error}");
-            return Err(refusal(&Value::Null, ErrorCode::INVALID_REQUEST, &problem));
+            return Err(refused(Value::Null, &problem));
         }
     };
     // An invalid answer was read as an error, so that it decides nothing.
     if matches!(read, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) {
-        let message = serde_json::to_vec(&read).map_err(|error| {
+        return serde_json::to_vec(&read).map_err(|error| {
             let problem = format!("the answer is invalid: {error}");
-            refusal(&Value::Null, ErrorCode::INVALID_REQUEST, &problem)
-        })?;
-        return Ok(Vetted {
-            message,
-            arguments: None,
+            refused(Value::Null, &problem)
         });
     }
-    let arguments = message.pointer_mut("/params/arguments");
-    let Some(Value::Object(arguments)) = arguments.filter(|all| has_large_integer(all)) else {
-        return Ok(Vetted::whole(body));
-    };
-    let whole = arguments.clone();
-    // The others stay: rmcp compares headers with them (`x-mcp-header`).
-    arguments.retain(|_, argument| !has_large_integer(argument));
-    Ok(Vetted {
-        message: message.to_string().into_bytes(),
-        arguments: Some(whole),
-    })
-}
-
-impl Vetted {
-    fn whole(body: &[u8]) -> Self {
-        Self {
-            message: body.to_vec(),
-            arguments: None,
-        }
+    if message
+        .pointer("/params/arguments")
+        .is_some_and(has_large_integer)
+    {
+        let problem =
+            "an integer of its arguments has more than 64 bits; send it as a string, or on stdin";
+        return Err(refused(of("id"), problem));
     }
+    Ok(body.to_vec())
 }
 
 /// Whether an integer of the value has more than 64 bits.

@@ -100,6 +100,9 @@ pub(crate) fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) 
     alike(name, 0.6, known)
 }
 
+/// The longest known name that is compared, in bytes.
+const LONGEST: usize = 200;
+
 /// The most similar known name, if its likeness is at least this: 1 is the same, 0 is nothing in common.
 pub(crate) fn alike<'k>(
     name: &str,
@@ -107,10 +110,8 @@ pub(crate) fn alike<'k>(
     known: impl IntoIterator<Item = &'k str>,
 ) -> Option<&'k str> {
     let like = |known| (strsim::normalized_damerau_levenshtein(name, known), known);
-    let near = known
-        .into_iter()
-        .map(like)
-        .filter(|(likeness, _)| *likeness >= least);
+    let short = known.into_iter().filter(|known| known.len() <= LONGEST);
+    let near = short.map(like).filter(|(likeness, _)| *likeness >= least);
     let nearest = near.max_by(|a, b| a.0.total_cmp(&b.0));
     nearest.map(|(_, known)| known)
 }

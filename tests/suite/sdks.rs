@@ -216,8 +216,6 @@ fn arguments_above_ten_mebibytes_are_too_large_for_servers_in_typescript() {
     for name in ["ts1", "ts2_modern"] {
         let answer = answer(name, "size", &entry, &sent);
         assert_eq!(answer.exit, 1, "{name}: {}", answer.fault());
-        let told = answer.at("/error/error_message").as_str().unwrap();
-        assert!(told.contains("MiB"), "{name}: {told}");
     }
 }
 

@@ -1,11 +1,8 @@
-//! One object that is read: by one request if it is small, else in several parts at once. What arrives is written and
-//! hashed on another thread, so that the store does not wait for that.
+//! One object that is read: by one request if it is small, else in several parts at once.
 
 use std::{
     fs::File,
     io::{self, Write as _},
-    sync::mpsc,
-    thread,
 };
 
 use bytes::Bytes;
@@ -31,8 +28,6 @@ const PART: u64 = 8 << 20;
 const LARGE: u64 = 4 * PART;
 /// Parts that are on their way at once.
 const AT_ONCE: usize = 3;
-/// Blocks that have arrived and are not written yet.
-const WAITING: usize = 16;
 
 /// An object whose content begins to arrive.
 pub(super) struct Incoming<'a> {
@@ -97,26 +92,29 @@ impl<'a> Incoming<'a> {
     }
 
     /// Writes the content into the file.
-    pub(super) fn receive(self, file: &File, go_on: GoOn<'_>) -> Result<io::Result<Received>, Why> {
+    pub(super) fn receive(
+        self,
+        mut file: &File,
+        go_on: GoOn<'_>,
+    ) -> Result<io::Result<Received>, Why> {
         let Self { bucket, seen, .. } = self;
         let mut blocks = self.blocks();
-        let (to_write, written) = mpsc::sync_channel(WAITING);
-        thread::scope(|scope| {
-            let hash = seen.sha256.as_ref().map(|_| Context::new(&SHA256));
-            let writer = scope.spawn(|| write(file, written, hash));
-            let received = bucket.wait(go_on, async move {
-                while let Some(block) = blocks.try_next().await? {
-                    if to_write.send(block).is_err() {
-                        // The writer has failed.
-                        break;
-                    }
+        let mut bytes = 0;
+        let mut hash = seen.sha256.as_ref().map(|_| Context::new(&SHA256));
+        let written = bucket.wait(go_on, async {
+            while let Some(block) = blocks.try_next().await? {
+                if let Err(error) = file.write_all(&block) {
+                    return Ok(Err(error));
                 }
-                Ok(())
-            });
-            let written = writer.join();
-            received?;
-            Ok(written.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
-        })
+                bytes += block.len() as u64;
+                if let Some(hash) = &mut hash {
+                    hash.update(&block);
+                }
+            }
+            Ok(Ok(()))
+        })?;
+        let sha256 = hash.map(|hash| hexadecimal(hash.finish().as_ref()));
+        Ok(written.map(|()| Received { bytes, sha256 }))
     }
 }
 
@@ -140,22 +138,4 @@ async fn part(
         path: path.to_string(),
         source: "the object is another one".into(),
     })
-}
-
-/// Writes the blocks, and hashes them if that is asked for.
-fn write(
-    mut file: &File,
-    blocks: mpsc::Receiver<Bytes>,
-    mut hash: Option<Context>,
-) -> io::Result<Received> {
-    let mut bytes = 0;
-    for block in blocks {
-        file.write_all(&block)?;
-        bytes += block.len() as u64;
-        if let Some(hash) = &mut hash {
-            hash.update(&block);
-        }
-    }
-    let sha256 = hash.map(|hash| hexadecimal(hash.finish().as_ref()));
-    Ok(Received { bytes, sha256 })
 }

@@ -76,37 +76,6 @@ fn a_modern_tool_that_hangs_has_the_limits_of_the_call_not_those_of_the_start() 
 }
 
 #[test]
-fn a_large_call_without_an_answer_is_told_with_its_size_and_the_limit_of_common_servers() {
-    for (mode, total, why) in [
-        (
-            "ignores",
-            Duration::from_secs(1),
-            "gave no answer within 1 s",
-        ),
-        ("quits", PATIENCE, "ended with exit code 0"),
-    ] {
-        let mut stage = Stage::new(mode).graceless();
-        stage.call.arguments = object(json!({"text": "x".repeat(11 << 20)}));
-        stage.call.total_timeout = total;
-        let error = stage.run().result.unwrap_err();
-        assert!(matches!(error, CallError::TooMuch { .. }), "{error}");
-        let text = error.to_string();
-        assert!(
-            text.contains(why) && text.contains("11.0 MiB") && text.contains("10 MiB"),
-            "{text}"
-        );
-    }
-}
-
-#[test]
-fn a_large_call_whose_server_fails_by_itself_is_not_told_so() {
-    let mut stage = Stage::new("crash");
-    stage.call.arguments = object(json!({"text": "x".repeat(11 << 20)}));
-    let error = stage.run().result.unwrap_err();
-    assert!(matches!(error, CallError::Died { .. }), "{error}");
-}
-
-#[test]
 fn progress_without_end_does_not_outrun_the_total() {
     let mut stage = Stage::new("flood").graceless();
     stage.call.idle_timeout = Some(PATIENCE);

@@ -51,8 +51,8 @@ impl Runs {
     }
 }
 
-const MODERN: &str = "{\"note\":1,\"protocol\":\"2026-07-28\"}\n";
-const LEGACY: &str = "{\"note\":1,\"protocol\":\"2025-11-25\"}\n";
+const MODERN: &str = "2026-07-28\n";
+const LEGACY: &str = "2025-11-25\n";
 
 #[test]
 fn a_modern_server_is_not_greeted_as_an_older_one_a_second_time() {
@@ -72,7 +72,7 @@ fn nor_before_its_tools_are_listed() {
     runs.good("modern");
     assert_eq!(
         runs.good("modern"),
-        ["tools/list", "tools/list", "tools/call"]
+        ["server/discover", "tools/list", "tools/list", "tools/call"]
     );
 }
 
@@ -213,13 +213,10 @@ fn another_way_to_start_a_server_is_another_server_and_another_value_is_not() {
 fn a_note_that_is_none_is_ignored_and_replaced() {
     for rubbish in [
         "",
-        "{",
-        "null",
-        "[]",
+        "{\"protocol\":\"2026-07-28\"}",
         "\u{0}\u{1}",
-        "{\"note\":2,\"protocol\":\"2026-07-28\"}",
-        "{\"note\":1,\"protocol\":\"2099-01-01\"}",
-        "{\"note\":1,\"protocol\":\"2026-07-28\",\"more\":1}",
+        "2099-01-01",
+        "2026-07-28 2025-11-25",
     ] {
         let mut runs = Runs::new();
         runs.good("modern");
@@ -273,6 +270,9 @@ fn a_list_without_the_tool_is_no_reason_to_forget() {
     let (end, methods) = runs.run("modern");
     assert!(matches!(end.result, Err(CallError::UnknownTool { .. })));
     assert_eq!(end.course.phase, Phase::ValidateArguments);
-    assert_eq!(methods, ["tools/list"; 3]);
+    assert_eq!(
+        methods,
+        ["server/discover", "tools/list", "tools/list", "tools/list"]
+    );
     assert_eq!(runs.noted(), MODERN);
 }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::servers::{
     files::{
-        Draft, Measured, Placed, absolute, check_unprotected, file_uri, local_path, parent,
+        Draft, Measured, Placed, absolute, file_uri, free_place, local_path, parent, taken,
         temporary_directory,
     },
     tool::{self, Effect, Run, Tool, ToolError, World, object, record, sha256},
@@ -121,7 +121,11 @@ impl Order {
     pub(super) fn parse(arguments: &Arguments) -> Result<Self, ToolError> {
         let source =
             Source::parse(&arguments.url).map_err(|why| ToolError::argument("url", why))?;
-        let target = arguments.output_path.as_deref().map(target).transpose()?;
+        let target = arguments
+            .output_path
+            .as_deref()
+            .map(free_place)
+            .transpose()?;
         Ok(Self {
             source,
             target,
@@ -129,18 +133,6 @@ impl Order {
             max_bytes: MAX_BYTES,
         })
     }
-}
-
-/// The absolute path that an `output_path` names.
-fn target(text: &str) -> Result<PathBuf, ToolError> {
-    let path = absolute("output_path", &local_path("output_path", text)?)?;
-    // A path that ends with `/` or `..` names a directory.
-    if text.ends_with('/') || path.file_name().is_none() {
-        let problem = format!("{} does not name a file", path.display());
-        return Err(ToolError::argument("output_path", problem));
-    }
-    check_unprotected("output_path", &path)?;
-    Ok(path)
 }
 
 pub(super) fn download(order: &Order, web: &Web, run: &Run<'_>) -> Result<Value, ToolError> {
@@ -177,7 +169,7 @@ fn register(upload: &Upload, run: &Run<'_>) -> Result<Value, ToolError> {
     let path = absolute("file_path", &local_path("file_path", &upload.file_path)?)?;
     let order = Order {
         source: Source::Local(path.clone()),
-        target: upload.output_path.as_deref().map(target).transpose()?,
+        target: upload.output_path.as_deref().map(free_place).transpose()?,
         format: None,
         max_bytes: MAX_BYTES,
     };
@@ -200,7 +192,6 @@ fn fill(
     transfer: impl FnOnce(Transfer<'_>) -> Result<Transferred, ToolError>,
 ) -> Result<(Stored, Transferred), ToolError> {
     let folder = match &order.target {
-        Some(target) if target.symlink_metadata().is_ok() => return Err(taken(target)),
         Some(target) => parent(target).to_owned(),
         None => temporary_directory(),
     };
@@ -228,14 +219,6 @@ fn fill(
         sniffed,
     };
     Ok((stored, transferred))
-}
-
-fn taken(target: &Path) -> ToolError {
-    let problem = format!(
-        "{} exists already and is not overwritten: name another, or remove it",
-        target.display()
-    );
-    ToolError::argument("output_path", problem)
 }
 
 /// The name that a draft in the temporary directory gets: its own without the dot, with the ending of the content.

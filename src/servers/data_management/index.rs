@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use regex::{Regex, RegexBuilder};
 use rusqlite::{
     Row,
     TransactionBehavior::{Deferred, Immediate},
@@ -130,7 +131,7 @@ fn search(place: &Workspace, search: &Search) -> Result<Value, ToolError> {
         return Ok(json!({"hits": [], "total": 0}));
     };
     let query = query(&phrases);
-    let folded: Vec<_> = phrases.iter().map(|phrase| folded(phrase)).collect();
+    let pattern = pattern(&phrases)?;
     let (hits, total) = database.within("search", Deferred, |transaction| {
         let total: i64 = transaction.query_row(
             "SELECT count(*) FROM leaf WHERE leaf MATCH ?",
@@ -138,13 +139,13 @@ fn search(place: &Workspace, search: &Search) -> Result<Value, ToolError> {
             |row| row.get(0),
         )?;
         let mut statement = transaction.prepare(HITS)?;
-        let hits = statement.query_map((&query, limit), |row| hit(row, &folded))?;
+        let hits = statement.query_map((&query, limit), |row| hit(row, &pattern))?;
         Ok((hits.collect::<Result<Vec<_>, _>>()?, total))
     })?;
     Ok(json!({"hits": hits, "total": total}))
 }
 
-fn hit(row: &Row<'_>, phrases: &[String]) -> rusqlite::Result<Value> {
+fn hit(row: &Row<'_>, phrases: &Regex) -> rusqlite::Result<Value> {
     let (id, score, text, metadata): (String, f64, String, String) =
         (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
     Ok(json!({
@@ -156,15 +157,10 @@ fn hit(row: &Row<'_>, phrases: &[String]) -> rusqlite::Result<Value> {
     }))
 }
 
-/// The surroundings of the first place where one of the folded phrases is found, or the beginning of the text. It is cut
-/// between words, if it is cut.
-fn snippet(text: &str, phrases: &[String]) -> String {
-    let whole = folded(text);
-    let places = phrases.iter().filter_map(|phrase| whole.find(phrase));
-    let before = places.min().and_then(|place| whole.get(..place));
-    // A space stands before each word.
-    let found = before.unwrap_or_default().matches(' ').count();
-    let begin = words(text).nth(found).map_or(0, |(begin, _)| begin);
+/// The surroundings of the first place where one of the phrases is written, in whatever case, or the beginning of the text.
+/// It is cut between words, if it is cut.
+fn snippet(text: &str, phrases: &Regex) -> String {
+    let begin = phrases.find(text).map_or(0, |found| found.start());
     let (before, from) = text.split_at(begin);
     let cut = before.char_indices().nth_back(BEFORE);
     let before = match cut.and_then(|(at, _)| before.get(at..)) {
@@ -179,17 +175,14 @@ fn snippet(text: &str, phrases: &[String]) -> String {
     unseamed(&(before + &from)).trim().to_owned()
 }
 
-/// The words of a text, without case and accents, each between two spaces. FTS5 compares words in nearly the same way.
-fn folded(text: &str) -> String {
-    let mut folded = " ".to_owned();
-    for (_, word) in words(text) {
-        let letters = word.nfd().filter(|letter| !is_combining_mark(*letter));
-        // Two small letters can have the same capital, as σ and ς do.
-        let capitals = letters.flat_map(char::to_uppercase);
-        folded.extend(capitals.flat_map(char::to_lowercase));
-        folded.push(' ');
-    }
-    folded
+/// A pattern for any of the phrases as whole words.
+fn pattern(phrases: &[String]) -> Result<Regex, ToolError> {
+    let words = phrases
+        .iter()
+        .map(|phrase| format!(r"\b{}\b", regex::escape(phrase.trim_matches(is_gap))));
+    let any = words.collect::<Vec<_>>().join("|");
+    let pattern = RegexBuilder::new(&any).case_insensitive(true).build();
+    pattern.map_err(|error| ToolError::argument("query", error.to_string()))
 }
 
 fn is_gap(letter: char) -> bool {
@@ -272,8 +265,7 @@ mod tests {
 
     /// The snippet of a text in which the words of a query are found.
     fn cut(text: &str, query: &str) -> String {
-        let phrases: Vec<_> = phrases(query).iter().map(|phrase| folded(phrase)).collect();
-        snippet(&seamed(text), &phrases)
+        snippet(&seamed(text), &pattern(&phrases(query)).unwrap())
     }
 
     #[test]
@@ -296,14 +288,12 @@ mod tests {
     }
 
     #[test]
-    fn a_snippet_shows_whole_phrases_whatever_their_case_and_accents() {
+    fn a_snippet_shows_whole_phrases_whatever_their_case() {
         let far = "x ".repeat(30);
         for (text, query, shown) in [
             ("机会很多", "机器学习", "机器学习"),
-            ("fox", "Fox-Dog", "fox dog"),
+            ("fox", "Fox-Dog", "fox-dog"),
             ("foxes", "fox", "FOX"),
-            ("buro1", "buro", "Büro"),
-            ("x", "ä\u{308}rger", "ARGER"),
             ("x", "οδος", "ΟΔΟΣ"),
             ("வண", "வணக்கம்", "வணக்கம்"),
         ] {

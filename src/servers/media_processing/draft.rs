@@ -10,12 +10,9 @@ use std::{
 
 use tempfile::{NamedTempFile, TempDir};
 
-use crate::{
-    host,
-    servers::{
-        files::{absolute, check_unprotected, file_uri, local_path, parent, temporary_directory},
-        tool::ToolError,
-    },
+use crate::servers::{
+    files::{Placed, file_uri, free_place, parent, place, taken, temporary_directory},
+    tool::ToolError,
 };
 
 /// The suffix of a file that is being written.
@@ -45,15 +42,7 @@ impl Draft {
         input: &Path,
         ending: &str,
     ) -> Result<Self, ToolError> {
-        let place = output_path
-            .map(|path| local_path("output_path", path))
-            .transpose()?;
-        if let Some(path) = &place {
-            check_unprotected("output_path", path)?;
-            if path.symlink_metadata().is_ok() {
-                return Err(taken(path));
-            }
-        }
+        let place = output_path.map(free_place).transpose()?;
         let directory = match &place {
             Some(path) => parent(path).to_owned(),
             None => temporary_directory(),
@@ -93,25 +82,15 @@ impl Draft {
     pub(super) fn publish(self) -> Result<Written, ToolError> {
         let failed = self.failed();
         let Self { file, path } = self;
-        file.as_file().sync_all().map_err(&failed)?;
         let bytes = file.as_file().metadata().map_err(&failed)?.len();
-        if !host::persist_new(file, &path).map_err(&failed)? {
-            return Err(taken(&path));
+        match place(file, &path).map_err(failed)? {
+            Placed::Taken => Err(taken(&path)),
+            Placed::New => Ok(Written {
+                uri: file_uri(&path),
+                bytes,
+            }),
         }
-        File::open(parent(&path))
-            .and_then(|directory| directory.sync_all())
-            .map_err(failed)?;
-        let uri = file_uri(&absolute("output_path", &path)?);
-        Ok(Written { uri, bytes })
     }
-}
-
-fn taken(path: &Path) -> ToolError {
-    let problem = format!(
-        "{} exists already and is not overwritten; give another output_path",
-        path.display()
-    );
-    ToolError::argument("output_path", problem)
 }
 
 /// The final name: the draft's name without its prefix and suffix, which is as unique.
