@@ -43,10 +43,10 @@ fn entered(
     host: &Host,
 ) -> Result<(Runtime, Session), CallError> {
     let no_loop = "start an event loop";
-    room(host).map_err(failed(server, no_loop))?;
+    room(host).map_err(failed(&server.name, no_loop))?;
     let mut builder = Builder::new_current_thread();
     let built = builder.enable_io().enable_time().build();
-    let runtime = built.map_err(failed(server, no_loop))?;
+    let runtime = built.map_err(failed(&server.name, no_loop))?;
     let session = {
         let _inside = runtime.enter();
         Session::with(opened, server, host)?

@@ -36,7 +36,7 @@ pub(crate) struct CallEnd {
 }
 
 /// What is known about a call besides its result.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct CallCourse {
     /// The last phase that was reached: [`Phase::Call`] if the call was answered.
     pub(crate) phase: Phase,
@@ -222,12 +222,7 @@ impl CallCourse {
     fn new(phase: Phase) -> Self {
         Self {
             phase,
-            elapsed: Duration::ZERO,
-            drift: None,
-            output: OutputCheck::None,
-            raised: None,
-            stderr: String::new(),
-            notes: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -274,7 +269,9 @@ async fn converse(
         if session.mirrors() {
             let headers = headers::mirrored(listed.input_schema.as_ref(), &call.arguments);
             let headers = headers.map_err(|reason| session.malformed(LIST, &reason))?;
-            session.link.mirror(headers);
+            if let Some(remote) = session.link.remote() {
+                remote.mirrored = headers;
+            }
         }
         tool = Some(listed);
     } else {

@@ -32,9 +32,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The stack of the thread, for long chains of references. Pages that are not used cost nothing.
 const STACK_BYTES: usize = 256 * 1024 * 1024;
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) enum OutputCheck {
     /// Nothing was checked.
+    #[default]
     None,
     Fits,
     /// What does not fit the schema, with the place in `structuredContent`.
@@ -175,7 +176,7 @@ async fn judged(
 ) -> Result<Verdict, CallError> {
     let begun = Instant::now();
     let answered = begin(move || judge(&name, &schema, &value));
-    let answered = answered.map_err(failed(&session.spec, "start a thread"))?;
+    let answered = answered.map_err(failed(&session.spec.name, "start a thread"))?;
     let work = misfits(answered);
     match session.alarm.unless_stopped(session.limits, work).await {
         Ok(judged) => judged.map_err(unusable),

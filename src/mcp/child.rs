@@ -16,7 +16,6 @@ use super::{
     adopted::{self, Adopted},
     error::CallError,
     report::{ExitDescription, Killed},
-    spec::ServerSpec,
 };
 use crate::host::{Program, end_of, spawn};
 
@@ -49,17 +48,17 @@ struct Reaped {
 }
 
 impl Started {
-    pub(super) fn new(spec: &ServerSpec, start: &Program) -> Result<Self, CallError> {
+    pub(super) fn new(server: &str, start: &Program) -> Result<Self, CallError> {
         if start.argv.is_empty() {
             let reason = "its `command` is empty".to_owned();
             return Err(CallError::NotFound {
-                server: spec.name.clone(),
+                server: server.to_owned(),
                 program: String::new(),
                 reason,
             });
         }
-        let adopted = Adopted::from_now_on(&start.env).map_err(failed(spec, "adopt orphans"))?;
-        let spawned = spawn(start).map_err(|source| not_started(spec, start, source))?;
+        let adopted = Adopted::from_now_on(&start.env).map_err(failed(server, "adopt orphans"))?;
+        let spawned = spawn(start).map_err(|source| not_started(server, start, source))?;
         adopted::started(spawned.pid);
         Ok(Self {
             child: Child {
@@ -150,19 +149,16 @@ impl Drop for Child {
 }
 
 /// The error of an operation that starts a server.
-pub(super) fn failed(
-    spec: &ServerSpec,
-    operation: &'static str,
-) -> impl FnOnce(io::Error) -> CallError {
+pub(super) fn failed(server: &str, operation: &'static str) -> impl FnOnce(io::Error) -> CallError {
     move |source| CallError::SpawnFailed {
-        server: spec.name.clone(),
+        server: server.to_owned(),
         operation,
         source,
     }
 }
 
 /// The error of a failed spawn: `NotFound` if the catalog can be corrected, otherwise `SpawnFailed`.
-fn not_started(spec: &ServerSpec, program: &Program, source: io::Error) -> CallError {
+fn not_started(server: &str, program: &Program, source: io::Error) -> CallError {
     let reason = match source.kind() {
         io::ErrorKind::NotFound
         | io::ErrorKind::PermissionDenied
@@ -175,11 +171,11 @@ fn not_started(spec: &ServerSpec, program: &Program, source: io::Error) -> CallE
         io::ErrorKind::PermissionDenied => "it is not executable".to_owned(),
         io::ErrorKind::NotADirectory => "a part of its path is no directory".to_owned(),
         _ => {
-            return failed(spec, "start its process")(source);
+            return failed(server, "start its process")(source);
         }
     };
     CallError::NotFound {
-        server: spec.name.clone(),
+        server: server.to_owned(),
         program: program.argv.first().cloned().unwrap_or_default(),
         reason,
     }

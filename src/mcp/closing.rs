@@ -49,7 +49,9 @@ impl Closing {
     pub(super) fn resume(mut self) -> Option<(Runtime, Session)> {
         let (mut session, runtime) = self.live.take()?;
         session.turn();
-        runtime.block_on(session.link.look());
+        if let Some(remote) = session.link.remote() {
+            runtime.block_on(remote.look());
+        }
         Some((runtime, session))
     }
 

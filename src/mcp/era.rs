@@ -111,9 +111,13 @@ async fn determined(
     session.limits.until = at.first_end();
     let asked = greet(session, first).await;
     session.limits = at.limits;
+    // Without its token, nothing was asked.
+    let lacks_token = session
+        .link
+        .remote()
+        .is_some_and(|remote| remote.lacks_token());
     let error = match asked {
-        // Without its token, nothing was asked.
-        Err(error) if may_speak_otherwise(&error) && !session.link.lacks_token() => error,
+        Err(error) if may_speak_otherwise(&error) && !lacks_token => error,
         settled => return settled,
     };
     tracing::info!("It does not speak that era: the other one is tried.");
@@ -122,8 +126,11 @@ async fn determined(
         Era::Modern => Era::Legacy,
     };
     let late = matches!(error, CallError::StartupTimeout { .. });
-    session.link.reopen();
-    let is_same = session.link.is_remote() || session.link.is_up() && !late;
+    let is_remote = session.link.is_remote();
+    if is_remote {
+        session.link.wire.end = None;
+    }
+    let is_same = is_remote || session.link.is_up() && !late;
     let mut asked = if is_same {
         greet(session, second).await
     } else {

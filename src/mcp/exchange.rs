@@ -70,9 +70,6 @@ pub(super) struct Exchange {
     pub(super) events: mpsc::Sender<Event>,
 }
 
-/// Nobody waits for the answer any more.
-struct Unheard;
-
 impl Exchange {
     /// Sends a request and tells its answer.
     pub(super) async fn run(mut self) {
@@ -90,8 +87,9 @@ impl Exchange {
         }
     }
 
-    async fn tell(&self, event: Event) -> Result<(), Unheard> {
-        self.events.send(event).await.map_err(|_| Unheard)
+    /// Fails if nobody waits for the answer any more.
+    async fn tell(&self, event: Event) -> Result<(), End> {
+        self.events.send(event).await.map_err(|_| End::Closed)
     }
 
     async fn answered(&mut self) -> Result<(), End> {
@@ -99,15 +97,14 @@ impl Exchange {
         let status = response.status();
         if !status.is_success() {
             let (refusal, body) = Refusal::of(response, &self.secrets).await;
-            let _ = self.tell(Event::Refused(status, refusal, body)).await;
-            return Ok(());
+            return self.tell(Event::Refused(status, refusal, body)).await;
         }
         if let Some(session) = response.headers().get(&SESSION) {
             let mut session = session.clone();
             session.set_sensitive(true);
             let text = String::from_utf8_lossy(session.as_bytes()).into_owned();
             self.secrets = self.secrets.and(vec![text]);
-            let _ = self.tell(Event::Session(session)).await;
+            self.tell(Event::Session(session)).await?;
         }
         let kind = media_type(&response);
         match kind.to_ascii_lowercase().as_str() {
@@ -137,7 +134,7 @@ impl Exchange {
         };
         // A message is a line, and ends as one.
         body.push(b'\n');
-        let _ = self.tell(Event::Line(body)).await;
+        self.tell(Event::Line(body)).await?;
         let reason = "it is a JSON document that does not answer the request";
         Err(End::Malformed(reason.to_owned()))
     }
@@ -146,10 +143,7 @@ impl Exchange {
     async fn stream(&self, mut response: Response) -> Result<(), End> {
         let (mut last, mut retry) = (None, RETRY);
         loop {
-            match self.listen(response, &mut last, &mut retry).await? {
-                Ok(()) => {}
-                Err(Unheard) => return Ok(()),
-            }
+            self.listen(response, &mut last, &mut retry).await?;
             // An id is used once, so that a server cannot end streams without end.
             let Some(id) = last.take().filter(|_| self.headers.contains_key(SESSION)) else {
                 return Err(lost("before it answered"));
@@ -177,14 +171,12 @@ impl Exchange {
         mut response: Response,
         last: &mut Option<Vec<u8>>,
         retry: &mut Duration,
-    ) -> Result<Result<(), Unheard>, End> {
+    ) -> Result<(), End> {
         let mut events = Events::default();
         while let Ok(Some(chunk)) = response.chunk().await {
             let mut chunk = chunk.as_ref();
             while let Some(message) = events.next(&mut chunk) {
-                if self.tell(Event::Line(message)).await.is_err() {
-                    return Ok(Err(Unheard));
-                }
+                self.tell(Event::Line(message)).await?;
             }
             if events.held() > self.target.most {
                 return Err(End::TooBig);
@@ -192,7 +184,7 @@ impl Exchange {
         }
         *retry = events.retry.unwrap_or(*retry);
         *last = Some(events.last).filter(|id| !id.is_empty());
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// The answer to the message, with a token that is fetched if there is none or if it is refused.
@@ -218,13 +210,13 @@ impl Exchange {
             granter, endpoint, ..
         } = &*self.target;
         if endpoint.token.is_renewable() {
-            let _ = self.tell(Event::Fetching).await;
+            self.tell(Event::Fetching).await?;
         }
         let fetched = endpoint.token.fetch(granter, &self.secrets).await;
         self.token = fetched.map_err(End::Http)?;
         if let Some(token) = &self.token {
             self.secrets = self.secrets.and(vec![token.clone()]);
-            let _ = self.tell(Event::Token(token.clone())).await;
+            self.tell(Event::Token(token.clone())).await?;
         }
         Ok(())
     }

@@ -31,7 +31,9 @@ pub(super) async fn initialize(session: &mut Session) -> Result<(), CallError> {
     ];
     let answer = session.ask(INITIALIZE, members(params), &mut |_| ()).await;
     let result: Initialized = accepted(session, INITIALIZE, answer)?;
-    session.link.agreed(&result.protocol_version);
+    if let Some(remote) = session.link.remote() {
+        remote.agreed(&result.protocol_version);
+    }
     let sent = session.notify("notifications/initialized").await;
     sent.map_err(|halt| session.error(halt, INITIALIZE))?;
     session.peer = Some(Peer {

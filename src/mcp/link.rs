@@ -61,9 +61,10 @@ impl Link {
         [stdin, stdout, stderr]: [OwnedFd; 3],
         spec: &ServerSpec,
     ) -> Result<Self, CallError> {
-        let process = Process::new(owner).map_err(failed(spec, "watch it"))?;
-        let stdin = Sender::from_owned_fd(stdin).map_err(failed(spec, "open its stdin"))?;
-        let read = |end, operation| Receiver::from_owned_fd(end).map_err(failed(spec, operation));
+        let process = Process::new(owner).map_err(failed(&spec.name, "watch it"))?;
+        let stdin = Sender::from_owned_fd(stdin).map_err(failed(&spec.name, "open its stdin"))?;
+        let read =
+            |end, operation| Receiver::from_owned_fd(end).map_err(failed(&spec.name, operation));
         Ok(Self {
             pipes: Pipes {
                 stdin: Some(stdin),

@@ -58,7 +58,7 @@ pub(super) struct Remote {
     /// The version of a legacy server.
     version: Option<HeaderValue>,
     /// What the next call says in headers of its own.
-    mirrored: HeaderMap,
+    pub(super) mirrored: HeaderMap,
     running: Option<Running>,
     /// Messages that are no requests.
     others: JoinSet<()>,
@@ -116,11 +116,6 @@ impl Remote {
     /// Notes the version that was agreed on with a legacy server.
     pub(super) fn agreed(&mut self, version: &str) {
         self.version = HeaderValue::try_from(version).ok();
-    }
-
-    /// What the next call says in headers of its own.
-    pub(super) fn mirror(&mut self, headers: HeaderMap) {
-        self.mirrored = headers;
     }
 
     /// Waits for an answer, for progress, or for the end of the link.

@@ -60,7 +60,7 @@ impl Session {
         let started = opened.began;
         let (peer, uses) = std::mem::take(&mut opened.before);
         let link = Transport::new(opened, spec)?;
-        let alarm = Alarm::new(host).map_err(failed(spec, "listen for signals"))?;
+        let alarm = Alarm::new(host).map_err(failed(&spec.name, "listen for signals"))?;
         Ok(Self {
             spec: spec.clone(),
             link,
@@ -142,7 +142,9 @@ impl Session {
                 .write(None, "notifications/cancelled", params);
             let _ = timeout(notice, self.link.written()).await;
         }
-        self.link.hang_up();
+        if let Some(remote) = self.link.remote() {
+            remote.hang_up();
+        }
         Err(halt)
     }
 

@@ -61,22 +61,6 @@ impl ServerSpec {
     /// Enough for an answer with a large base64 asset.
     pub(crate) const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-    /// What a holder needs to know of the server that it starts.
-    pub(super) fn of_holder(name: String, program: Program) -> Self {
-        Self {
-            name,
-            place: ServerPlace::Process(program),
-            secrets: Secrets::default(),
-            protocol: Protocol::default(),
-            memory: None,
-            caller: Caller::Silent,
-            startup_timeout: Duration::ZERO,
-            shutdown_grace: Duration::ZERO,
-            max_message_bytes: Self::MAX_MESSAGE_BYTES,
-            warm: None,
-        }
-    }
-
     /// The program, if the server is started.
     pub(crate) fn program(&self) -> Option<&Program> {
         match &self.place {

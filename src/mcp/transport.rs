@@ -2,7 +2,6 @@
 
 use std::{os::fd::OwnedFd, time::Duration};
 
-use reqwest::header::HeaderMap;
 use tokio::time::timeout;
 
 use super::{
@@ -46,7 +45,7 @@ impl Opened {
         let began = host.moment();
         let way = match &spec.place {
             ServerPlace::Process(program) => {
-                let started = Started::new(spec, program)?;
+                let started = Started::new(&spec.name, program)?;
                 OpenedWay::Process(Owner::Own(started.child), started.pipes)
             }
             ServerPlace::Http(endpoint) => {
@@ -106,16 +105,12 @@ impl Transport {
         came.then_some(()).ok_or(Over)
     }
 
-    /// Prepares for another call after a while without one.
-    pub(super) async fn look(&self) {
-        if let Way::Remote(remote) = &self.way {
-            remote.look().await;
+    /// The server, if it is one over HTTP.
+    pub(super) fn remote(&mut self) -> Option<&mut Remote> {
+        match &mut self.way {
+            Way::Process(_) => None,
+            Way::Remote(remote) => Some(remote),
         }
-    }
-
-    /// Whether the token of a server over HTTP could not be fetched until now.
-    pub(super) fn lacks_token(&self) -> bool {
-        matches!(&self.way, Way::Remote(remote) if remote.lacks_token())
     }
 
     /// The answer, if it has arrived in the meantime.
@@ -149,36 +144,8 @@ impl Transport {
         }
     }
 
-    /// Makes the link usable again after a request over HTTP that was refused.
-    pub(super) fn reopen(&mut self) {
-        if self.is_remote() {
-            self.wire.end = None;
-        }
-    }
-
-    /// Closes the connection of the awaited request.
-    pub(super) fn hang_up(&mut self) {
-        if let Way::Remote(remote) = &mut self.way {
-            remote.hang_up();
-        }
-    }
-
-    /// Notes the legacy version that was agreed on.
-    pub(super) fn agreed(&mut self, version: &str) {
-        if let Way::Remote(remote) = &mut self.way {
-            remote.agreed(version);
-        }
-    }
-
     pub(super) fn is_remote(&self) -> bool {
         matches!(self.way, Way::Remote(_))
-    }
-
-    /// What the next call over HTTP says in headers of its own.
-    pub(super) fn mirror(&mut self, headers: HeaderMap) {
-        if let Way::Remote(remote) = &mut self.way {
-            remote.mirror(headers);
-        }
     }
 
     /// Why the link is over.

@@ -20,7 +20,6 @@ use crate::{
     mcp::{
         child::{Child, Started},
         peer::Peer,
-        spec::ServerSpec,
     },
 };
 
@@ -109,9 +108,8 @@ impl<'h> Holder<'h> {
         let failed = |error: io::Error| error.to_string();
         let place = SocketDirectory::open(&start.state_dir).map_err(failed)?;
         let program = start.program(scratch);
-        let spec = ServerSpec::of_holder(start.name.clone(), program.clone());
         let began = host.moment();
-        let started = Started::new(&spec, &program).map_err(|error| error.to_string())?;
+        let started = Started::new(&start.name, &program).map_err(|error| error.to_string())?;
         let Started {
             child,
             pipes: [stdin, stdout, stderr],
