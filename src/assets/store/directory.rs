@@ -210,7 +210,6 @@ impl Prepared {
         Ok(Stored {
             uri: self.uri,
             bytes: self.bytes,
-            note: None,
         })
     }
 }
