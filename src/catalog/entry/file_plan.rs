@@ -151,9 +151,10 @@ pub(crate) fn read(named: &Named<'_>) -> Result<FilePlan, CatalogError> {
             "a plan may take at most one hour (specification 001 §11.1); write \"3600s\" or less";
         return Err(named.wrong_in(key, problem));
     }
+    // An old answer is never reused for a plan, because the files may have changed since.
     let said = common.on_duplicate.as_ref();
-    let said = said.map(|said| said.rule(HAPPENS, named)).transpose()?;
-    let on_duplicate = match said {
+    let said = said.map(|said| said.rule(FilePlan::EFFECTS, named));
+    let on_duplicate = match said.transpose()? {
         Some(OnDuplicate::Repeat) => OnDuplicate::Repeat,
         _ => OnDuplicate::Suppress(Unless::FilesChanged),
     };
@@ -207,14 +208,6 @@ pub(crate) fn read(named: &Named<'_>) -> Result<FilePlan, CatalogError> {
     };
     plan.beside(named.tables)
 }
-
-/// An old answer is never reused for a plan, because the files may have changed since.
-const HAPPENS: Effects = Effects {
-    read_only: Some(false),
-    destructive: None,
-    idempotent: Some(false),
-    open_world: None,
-};
 
 /// Reads the keys that can only lower the limits of specification 001.
 struct Limits<'a>(&'a Named<'a>);

@@ -64,18 +64,8 @@ pub(crate) struct Oauth {
 }
 
 /// The headers that oneact itself sends.
-const OWN: [&str; 10] = [
-    "accept",
-    "connection",
-    "content-length",
-    "content-type",
-    "host",
-    "last-event-id",
-    "mcp-method",
-    "mcp-name",
-    "mcp-protocol-version",
-    "mcp-session-id",
-];
+const OWN: &str = "accept connection content-length content-type host last-event-id mcp-method mcp-name mcp-protocol-version \
+                   mcp-session-id";
 
 impl Remote {
     /// The names of the variables that it needs.
@@ -184,7 +174,7 @@ impl Remote {
                 |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
             let problem = if name.is_empty() || !name.bytes().all(token) {
                 return Err(format!("no header can have the name `{name}`; rename it"));
-            } else if OWN.contains(&lower.as_str()) || lower.starts_with("mcp-param-") {
+            } else if OWN.split(' ').any(|own| own == lower) || lower.starts_with("mcp-param-") {
                 return Err(format!(
                     "oneact itself sets the header `{name}`; take it out"
                 ));

@@ -193,20 +193,16 @@ fn holds(keyword: &str, says: &Value, beside: &Map<String, Value>, value: &Value
         | "readOnly" | "writeOnly" => true,
         "$schema" => says == DIALECT,
         "type" => match says {
-            Value::String(name) => is(name, value),
-            Value::Array(names) => names
-                .iter()
-                .any(|name| name.as_str().is_some_and(|name| is(name, value))),
-            _ => false,
+            Value::Array(names) => names.iter().any(|name| is(name, value)),
+            name => is(name, value),
         },
         "enum" => says.as_array().is_some_and(|all| all.contains(value)),
         "const" => says == value,
         "required" => object(value, |members| {
-            says.as_array().is_some_and(|names| {
-                names
-                    .iter()
-                    .all(|name| name.as_str().is_some_and(|name| members.contains_key(name)))
-            })
+            let is_there =
+                |name: &Value| name.as_str().is_some_and(|name| members.contains_key(name));
+            says.as_array()
+                .is_some_and(|names| names.iter().all(is_there))
         }),
         "properties" => says.as_object().is_some_and(|schemas| {
             object(value, |members| {
@@ -241,8 +237,8 @@ fn holds(keyword: &str, says: &Value, beside: &Map<String, Value>, value: &Value
 }
 
 /// Whether the value certainly is of that type.
-fn is(name: &str, value: &Value) -> bool {
-    match name {
+fn is(name: &Value, value: &Value) -> bool {
+    match name.as_str().unwrap_or_default() {
         "null" => value.is_null(),
         "boolean" => value.is_boolean(),
         "string" => value.is_string(),
@@ -255,25 +251,21 @@ fn is(name: &str, value: &Value) -> bool {
     }
 }
 
-/// Keywords for objects do not apply to other values.
+/// Keywords for objects do not apply to other values. The same holds for those below.
 fn object(value: &Value, so: impl FnOnce(&Map<String, Value>) -> bool) -> bool {
     value.as_object().is_none_or(so)
 }
 
 fn number(value: &Value, says: &Value, so: impl FnOnce(i64, i64) -> bool) -> bool {
-    match (value, says.as_i64()) {
-        (Value::Number(value), Some(says)) => value.as_i64().is_some_and(|value| so(value, says)),
-        (_, says) => says.is_some(),
-    }
+    says.as_i64().is_some_and(|says| match value {
+        Value::Number(value) => value.as_i64().is_some_and(|value| so(value, says)),
+        _ => true,
+    })
 }
 
-fn counted(count: Option<usize>, says: &Value, so: impl FnOnce(u64, u64) -> bool) -> bool {
-    let count = count.map(u64::try_from);
-    match (count, says.as_u64()) {
-        (Some(Ok(count)), Some(says)) => so(count, says),
-        (Some(Err(_)), _) | (_, None) => false,
-        (None, Some(_)) => true,
-    }
+fn counted(count: Option<usize>, says: &Value, so: impl FnOnce(usize, usize) -> bool) -> bool {
+    let says = says.as_u64().and_then(|says| usize::try_from(says).ok());
+    says.is_some_and(|says| count.is_none_or(|count| so(count, says)))
 }
 
 #[cfg(test)]

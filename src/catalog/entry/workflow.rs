@@ -1,7 +1,7 @@
 //! `[workflow.ID]`: a fixed list of capabilities that run as the steps of one task, and what each of them gets. The steps
 //! that an improvised action declares are performed in the same way.
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use toml::Spanned;
@@ -45,21 +45,7 @@ struct WorkflowKeys {
     step: Vec<Spanned<StepKeys>>,
     /// Where a workflow came from that `oneact catalog promote` made. Nothing reads it.
     #[serde(rename = "provenance")]
-    _provenance: Option<Provenance>,
-}
-
-/// The operation of the improvised action, and the number and the hash of the link of its answer.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Provenance {
-    #[serde(rename = "operation")]
-    _operation: String,
-    #[serde(rename = "link")]
-    _link: u64,
-    #[serde(rename = "entry_hash")]
-    _entry_hash: String,
-    #[serde(rename = "promoted_at")]
-    _promoted_at: String,
+    _provenance: Option<IgnoredAny>,
 }
 
 /// The steps of an improvised action (R-003-06): they are performed like those of a workflow, but no entry of the

@@ -390,23 +390,9 @@ impl<'a> Tables<'a> {
 }
 
 /// The keys of a table whose values are tables, and those whose values are lists of tables.
-const OF_TABLES: [&str; 14] = [
-    "agent_system",
-    "approval",
-    "critical",
-    "effects",
-    "executes",
-    "file_plan",
-    "important",
-    "mcp",
-    "oauth",
-    "on_duplicate",
-    "protected",
-    "provenance",
-    "result",
-    "review",
-];
-const OF_LISTS: [&str; 5] = ["extract", "failure", "retry", "step", "success"];
+const OF_TABLES: &str = "agent_system approval critical effects executes file_plan important mcp oauth on_duplicate protected \
+                         provenance result review";
+const OF_LISTS: &str = "extract failure retry step success";
 
 const NO_TABLE: &str = "an array is in the place of a table; write a table in { }";
 
@@ -416,12 +402,12 @@ fn array_for_table(value: &Spanned<DeValue<'_>>) -> Option<usize> {
     match value.get_ref() {
         DeValue::Array(_) => Some(value.span().start),
         DeValue::Table(table) => table.iter().find_map(|(key, value)| {
-            let key = key.get_ref().as_ref();
+            let is_one_of = |keys: &str| keys.split(' ').any(|known| known == key.get_ref());
             match value.get_ref() {
-                DeValue::Array(items) if OF_LISTS.contains(&key) => {
+                DeValue::Array(items) if is_one_of(OF_LISTS) => {
                     items.iter().find_map(array_for_table)
                 }
-                _ if OF_TABLES.contains(&key) => array_for_table(value),
+                _ if is_one_of(OF_TABLES) => array_for_table(value),
                 _ => None,
             }
         }),

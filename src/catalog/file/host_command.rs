@@ -123,43 +123,39 @@ pub(crate) fn at(
     };
     let mut values = BTreeMap::new();
     for (header, said) in headers {
-        let is_authorization = header.eq_ignore_ascii_case("authorization");
-        let bearer = said
-            .get(..7)
-            .filter(|scheme| scheme.eq_ignore_ascii_case("bearer "));
-        let bearer = bearer
-            .filter(|_| is_authorization)
-            .and_then(|_| said.get(7..));
-        let purpose = if bearer.is_some() { "TOKEN" } else { header };
+        let bearer = said.split_once(' ').filter(|(scheme, _)| {
+            header.eq_ignore_ascii_case("authorization") && scheme.eq_ignore_ascii_case("bearer")
+        });
+        let token = bearer.map(|(_, token)| token);
+        let purpose = if token.is_some() { "TOKEN" } else { header };
         let own = variable_name(name, purpose);
-        match value(header, bearer.unwrap_or(said).trim(), &own, around)? {
-            Kept::Plain(text) => at.headers.push((header.clone(), text)),
-            Kept::Variable { name, value } => {
-                if bearer.is_some() {
-                    at.bearer_env = Some(name.clone());
-                } else {
-                    at.headers_env.push((header.clone(), name.clone()));
-                }
-                values.insert(name, value);
-            }
+        let (variable, value) = value(header, token.unwrap_or(said).trim(), &own, around)?;
+        let Some(variable) = variable else {
+            at.headers.push((header.clone(), value));
+            continue;
+        };
+        if token.is_some() {
+            at.bearer_env = Some(variable.clone());
+        } else {
+            at.headers_env.push((header.clone(), variable.clone()));
         }
+        values.insert(variable, value);
     }
     made.secrets.extend(values);
     made.at = Some(at);
     Ok(made)
 }
 
-enum Kept {
-    Plain(String),
-    Variable { name: String, value: String },
-}
-
-/// What is written of a header: its value, or the variable with its value, which is `own` unless the value names one.
-fn value(header: &str, said: &str, own: &str, around: &Surroundings<'_>) -> Result<Kept, String> {
+/// The value of a header, and the variable that is written in its place: `own`, or the one that the value names.
+fn value(
+    header: &str,
+    said: &str,
+    own: &str,
+    around: &Surroundings<'_>,
+) -> Result<(Option<String>, String), String> {
     let of = |name: &str, missing: String| {
         let value = (around.variable)(name).ok_or(missing)?;
-        let name = name.to_owned();
-        Ok(Kept::Variable { name, value })
+        Ok((Some(name.to_owned()), value))
     };
     match reference(said) {
         Some(Reference::Input(input)) => of(
@@ -172,58 +168,27 @@ fn value(header: &str, said: &str, own: &str, around: &Surroundings<'_>) -> Resu
         None => {
             let Expanded { text, secret } = expand(&format!("its header {header}"), said, around)?;
             let grants = ["authorization", "proxy-authorization", "cookie"];
-            let by_name = grants.contains(&header.to_ascii_lowercase().as_str());
-            Ok(
-                if secret.is_some() || by_name || looks_secret(header, &text, around) {
-                    Kept::Variable {
-                        name: own.to_owned(),
-                        value: text,
-                    }
-                } else {
-                    Kept::Plain(text)
-                },
-            )
+            let is_secret = secret.is_some()
+                || grants.contains(&header.to_ascii_lowercase().as_str())
+                || looks_secret(header, &text, around);
+            Ok((is_secret.then(|| own.to_owned()), text))
         }
     }
 }
 
 /// A name for the variable of a server.
 fn variable_name(server: &str, purpose: &str) -> String {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_uppercase()
-        } else {
-            '_'
-        }
-    };
-    let name: String = format!("{server}_{purpose}").chars().map(plain).collect();
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let name = format!("{server}_{purpose}").to_ascii_uppercase();
+    let name: String = name.chars().map(plain).collect();
     let digit = name.starts_with(|first: char| first.is_ascii_digit());
     if digit { format!("_{name}") } else { name }
 }
 
-impl Address {
-    /// The keys of `[server.NAME]`.
-    fn keys(&self) -> String {
-        let mut text = format!("url = {}\n", toml(&json!(self.url)));
-        for (key, pairs) in [
-            ("headers", &self.headers),
-            ("headers_env", &self.headers_env),
-        ] {
-            if !pairs.is_empty() {
-                text.extend([format!("{key} = {}\n", object(pairs))]);
-            }
-        }
-        if let Some(name) = &self.bearer_env {
-            text.extend([format!("bearer_env = {}\n", toml(&json!(name)))]);
-        }
-        text
-    }
-}
-
-/// Pairs as an inline table.
-fn object(pairs: &[(String, String)]) -> String {
+/// Pairs as a table.
+fn object(pairs: &[(String, String)]) -> Value {
     let pair = |(name, value): &(String, String)| (name.clone(), Value::from(value.as_str()));
-    toml(&pairs.iter().map(pair).collect::<Map<_, _>>().into())
+    pairs.iter().map(pair).collect::<Map<_, _>>().into()
 }
 
 /// Why a server is left out whose command line contains a secret.
@@ -242,16 +207,15 @@ impl Command {
         said: &str,
         around: &Surroundings<'_>,
     ) -> Result<(), String> {
-        let own = match reference(said) {
-            Some(Reference::Input(input)) => Some((around.variable)(name).ok_or_else(|| {
-                format!("{name} comes from the input `{input}` of an editor; export {name}, and import again")
-            })?),
-            Some(Reference::Variable(from)) if from == name => {
-                Some((around.variable)(name).ok_or_else(|| unset(name))?)
-            }
+        let missing = match reference(said) {
+            Some(Reference::Input(input)) => Some(format!(
+                "{name} comes from the input `{input}` of an editor; export {name}, and import again"
+            )),
+            Some(Reference::Variable(from)) if from == name => Some(unset(name)),
             Some(Reference::Variable(_)) | None => None,
         };
-        if let Some(value) = own {
+        if let Some(missing) = missing {
+            let value = (around.variable)(name).ok_or(missing)?;
             self.secrets.push((name.to_owned(), value));
             return Ok(());
         }
@@ -293,16 +257,12 @@ impl Command {
         let words = argv.iter().enumerate();
         let words = words.map(|(at, word)| plain(&format!("its argument {at}"), word));
         self.argv = words.collect::<Result<_, _>>()?;
+        let cwd = cwd.map(|cwd| plain("its directory", cwd)).transpose()?;
         let elsewhere = around.project.filter(|project| *project != around.root);
-        self.cwd = match (cwd, elsewhere) {
-            (Some(cwd), project) => {
-                let cwd = plain("its directory", cwd)?;
-                Some(match project {
-                    Some(project) => project.join(cwd).into_string(),
-                    None => cwd,
-                })
-            }
-            (None, project) => project.map(|project| project.as_str().to_owned()),
+        self.cwd = match (elsewhere, cwd) {
+            (Some(project), Some(cwd)) => Some(project.join(cwd).into_string()),
+            (Some(project), None) => Some(project.to_string()),
+            (None, cwd) => cwd,
         };
         // What the key `cwd` cannot contain.
         self.cwd = self.cwd.map(|cwd| match cwd.strip_prefix("{root}") {
@@ -342,24 +302,25 @@ impl Command {
 
     /// The table `[server.NAME]`.
     pub(crate) fn table(&self, name: &str) -> String {
-        if let Some(at) = &self.at {
-            return format!("[server.{}]\n{}", key(name), at.keys());
-        }
-        let mut text = format!(
-            "[server.{}]\ncommand = {}\n",
-            key(name),
-            toml(&json!(self.argv))
-        );
-        if let Some(cwd) = &self.cwd {
-            text.extend([format!("cwd = {}\n", toml(&json!(cwd)))]);
-        }
-        if !self.env.is_empty() {
-            text.extend([format!("env = {}\n", object(&self.env))]);
-        }
-        if !self.secrets.is_empty() {
-            let names: Vec<&String> = self.secrets.iter().map(|(name, _)| name).collect();
-            text.extend([format!("env_pass = {}\n", toml(&json!(names)))]);
-        }
-        text
+        let names: Vec<&String> = self.secrets.iter().map(|(name, _)| name).collect();
+        let pairs = match &self.at {
+            Some(at) => [
+                ("url", json!(at.url)),
+                ("headers", object(&at.headers)),
+                ("headers_env", object(&at.headers_env)),
+                ("bearer_env", json!(at.bearer_env)),
+            ],
+            None => [
+                ("command", json!(self.argv)),
+                ("cwd", json!(self.cwd)),
+                ("env", object(&self.env)),
+                ("env_pass", json!(names)),
+            ],
+        };
+        let said = pairs
+            .into_iter()
+            .filter(|(_, value)| !value.is_null() && *value != json!({}) && *value != json!([]));
+        let lines = said.map(|(key, value)| format!("{key} = {}\n", toml(&value)));
+        format!("[server.{}]\n{}", key(name), lines.collect::<String>())
     }
 }

@@ -178,28 +178,8 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Words of a name whose value grants access.
-const WORDS: [&str; 20] = [
-    "key",
-    "keys",
-    "apikey",
-    "apikeys",
-    "token",
-    "tokens",
-    "secret",
-    "secrets",
-    "password",
-    "passwords",
-    "passwd",
-    "passphrase",
-    "auth",
-    "bearer",
-    "credential",
-    "credentials",
-    "cookie",
-    "pat",
-    "pin",
-    "webhook",
-];
+const WORDS: &str = "key keys apikey apikeys token tokens secret secrets password passwords passwd passphrase auth bearer \
+                     credential credentials cookie pat pin webhook";
 
 /// The shortest text without a meaning that counts as a secret.
 const RANDOM: usize = 24;
@@ -211,22 +191,26 @@ pub(crate) fn looks_secret(name: &str, value: &str, around: &Surroundings<'_>) -
         .split(|c: char| !c.is_ascii_alphanumeric())
         .map(str::to_ascii_lowercase)
         .collect();
-    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    let has = |wanted: &str| {
+        wanted
+            .split(' ')
+            .any(|known| words.iter().any(|word| word == known))
+    };
     let number = value.bytes().all(|byte| byte.is_ascii_digit());
-    let short = value.len() <= 5 && !has(&["pin", "password", "passwd"]);
+    let short = value.len() <= 5 && !has("pin password passwd");
     // `MAX_TOKENS` is a count.
-    let counts = number && (value.is_empty() || short || has(&["tokens"]));
+    let counts = number && (value.is_empty() || short || has("tokens"));
     if counts || matches!(value, "true" | "false" | "none") {
         return false;
     }
     let hides = |text: &str| hidden(text) != text;
-    if hides(value) || has_password(value) {
+    if hides(value) {
         return true;
     }
     if value.contains("://") {
-        return has(&["webhook"]) || value.split('/').any(is_random);
+        return has("webhook") || value.split('/').any(is_random);
     }
-    let named = has(&WORDS) || hides(&format!("{}={value}", name.trim_start_matches('-')));
+    let named = has(WORDS) || hides(&format!("{}={value}", name.trim_start_matches('-')));
     // A path is a secret only by what stands in it. A secret can begin like a path.
     if named {
         let of_file = words
@@ -251,14 +235,6 @@ fn exists(value: &str, around: &Surroundings<'_>) -> bool {
     let within = within.map_or(value, |below| below.trim_start_matches('/'));
     let mut dirs = [Some(around.root), around.project].into_iter().flatten();
     dirs.any(|dir| dir.join(within).exists())
-}
-
-/// Whether an address contains a password.
-fn has_password(value: &str) -> bool {
-    let words = value.split(['=', ' ', ',']);
-    words
-        .filter(|word| word.contains("://"))
-        .any(|word| url::Url::parse(word).is_ok_and(|url| url.password().is_some()))
 }
 
 /// A long word of letters in both cases and digits, or of hexadecimal digits.

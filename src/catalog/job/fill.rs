@@ -160,40 +160,30 @@ impl Sources<'_> {
     }
 
     fn value(&self, source: &Source) -> Result<Option<Value>, String> {
-        match source {
-            Source::Context => Ok(self.task.context.clone()),
-            source => Ok(self.text(source)?.map(Value::String)),
-        }
-    }
-
-    fn text(&self, source: &Source) -> Result<Option<String>, String> {
         let input = self.input(source);
-        match (source, self.before()) {
+        let staged = |output: &StepOutput, form| local(&output.staged, form).map(Some);
+        let text = match (source, self.before()) {
+            (Source::Context, _) => return Ok(self.task.context.clone()),
             // The output of the step before is the first input only. Its staged place stands for it until it is stored.
-            (Source::Input { place: 0, form }, Some(before)) => {
-                local(&before.staged, *form).map(Some)
-            }
+            (Source::Input { place: 0, form }, Some(before)) => staged(before, *form)?,
             (Source::Step { at, form }, _) => {
                 let step = self.steps.get(self.first + at);
                 let output = step.and_then(|step| step.output.as_ref());
-                output
-                    .map(|output| local(&output.staged, *form))
-                    .transpose()
+                output.map_or(Ok(None), |output| staged(output, *form))?
             }
             (Source::Input { form, .. } | Source::Ref { form, .. }, _) => {
-                input.map(|input| self.stored(input, *form)).transpose()
+                input.map(|input| self.stored(input, *form)).transpose()?
             }
-            (Source::Origin, _) => Ok(input.map(|input| for_others(&input.storage_uri))),
+            (Source::Origin, _) => input.map(|input| for_others(&input.storage_uri)),
             (Source::Output(form), _) => self
                 .output
-                .map(|output| local(&output.staged, *form))
-                .transpose(),
-            (Source::OutputRef, _) => Ok(self.output.map(|output| output.ref_id.to_string())),
-            (Source::Session, _) => Ok(Some(self.places.session.to_owned())),
-            (Source::TaskId, _) => Ok(Some(self.task.task_id.clone())),
-            (Source::Action, _) => Ok(Some(self.task.action.clone())),
-            (Source::Context, _) => Ok(None),
-        }
+                .map_or(Ok(None), |output| staged(output, *form))?,
+            (Source::OutputRef, _) => self.output.map(|output| output.ref_id.to_string()),
+            (Source::Session, _) => Some(self.places.session.to_owned()),
+            (Source::TaskId, _) => Some(self.task.task_id.clone()),
+            (Source::Action, _) => Some(self.task.action.clone()),
+        };
+        Ok(text.map(Value::String))
     }
 
     /// A stored input in the form that the tool takes. A raw source is an error (R-000-140).

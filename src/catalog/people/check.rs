@@ -18,7 +18,7 @@ use crate::{
         },
         file::{
             code::{Code, Wrong},
-            document::{CatalogError, Tables},
+            document::Tables,
             settings::{Storage, approval_settings, duckdb, ledger_rule, profile, storage},
         },
         job::look_up,
@@ -194,16 +194,6 @@ impl Checked {
                 self.told.insert(of_file);
             }
             self.problems.push(Problem { about, text, wrong });
-        }
-    }
-}
-
-impl From<CatalogError> for Problem {
-    fn from(error: CatalogError) -> Self {
-        Self {
-            about: About::File,
-            text: error.to_string(),
-            wrong: error.into(),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use camino::Utf8Path;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::task::{Author, Effects, Pin, canonical, readable};
 
@@ -207,50 +207,42 @@ fn entry(id: &str, server: &str, tool: &Tool, trust: Trust) -> String {
             ("idempotent", effects.idempotent),
             ("open_world", effects.open_world),
         ];
-        let said = pairs
-            .iter()
-            .filter_map(|(key, said)| Some(format!("{key} = {}", (*said)?)));
-        format!("{{ {} }}", said.collect::<Vec<_>>().join(", "))
+        let said = pairs.into_iter();
+        let said = said.filter_map(|(key, said)| Some((key.to_owned(), said?.into())));
+        toml(&Value::Object(said.collect()))
     };
-    let said = tool.effects(trust);
-    let hinted = tool.effects(Trust::Hints);
-    let comment = if said == hinted {
-        String::new()
-    } else {
-        format!(
-            "# hinted by the server, not confirmed: {}\n",
-            effects(hinted)
-        )
-    };
+    let (said, hinted) = (tool.effects(trust), tool.effects(Trust::Hints));
+    let description = described_as(&tool.name, &tool.description);
+    let [description, server, name] =
+        [&description, server, &tool.name].map(|text: &str| toml(&text.into()));
+    let mut text = vec![format!(
+        "\n[capability.{id}]\ndescription = {description}\n"
+    )];
+    if said != hinted {
+        let hinted = effects(hinted);
+        text.push(format!("# hinted by the server, not confirmed: {hinted}\n"));
+    }
+    text.push(format!("effects = {}\n", effects(said)));
     // A wrong word of the server could only make a call that was asked for twice happen twice.
-    let repeats = hinted.read_only == Some(true) && said.read_only != Some(true);
-    let repeats = if repeats {
-        "on_duplicate = { mode = \"repeat\" }\n"
-    } else {
-        ""
-    };
-    let schema = |said| match tool.schema_form {
+    if hinted.read_only == Some(true) && said.read_only != Some(true) {
+        text.push("on_duplicate = { mode = \"repeat\" }\n".to_owned());
+    }
+    let pin = &tool.pin;
+    text.push(format!(
+        "mcp = {{ server = {server}, tool = {name} }}\npin = \"{pin}\"\n"
+    ));
+    let schema = tool.schema.as_ref().map(|said| match tool.schema_form {
         SchemaForm::Whole => schema(id, said),
         SchemaForm::Cut => Err("a part of its schema looks like a secret"),
-    };
-    let (schema, note) = match tool.schema.as_ref().map(schema) {
-        Some(Ok(text)) => (text, String::new()),
-        Some(Err(why)) => (
-            String::new(),
+    });
+    text.extend(schema.map(|schema| {
+        schema.unwrap_or_else(|why| {
             format!(
                 "# without parameter_schema_for_action: {why}; a run uses the schema of the server\n"
-            ),
-        ),
-        None => (String::new(), String::new()),
-    };
-    format!(
-        "\n[capability.{id}]\ndescription = {}\n{comment}effects = {}\n{repeats}mcp = {{ server = {}, tool = {} }}\npin = \"{}\"\n{note}{schema}",
-        toml(&json!(described_as(&tool.name, &tool.description))),
-        effects(said),
-        toml(&json!(server)),
-        toml(&json!(tool.name)),
-        tool.pin,
-    )
+            )
+        })
+    }));
+    text.concat()
 }
 
 /// The table with the schema of the parameters, one line for each parameter, or why there is none.

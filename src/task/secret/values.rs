@@ -34,36 +34,36 @@ const MOST: usize = 256 * 1024;
 /// The most bytes that one byte takes when it is escaped: `\u0022`.
 const ESCAPED: usize = 6;
 
-/// The values to cut. The search is built only if there are values, and all copies share it.
+/// The values to cut. All copies share them, and the search, which is built for the first text.
 #[derive(Clone, Default)]
-pub(crate) struct Secrets(Option<Arc<Known>>);
+pub(crate) struct Secrets(Arc<Known>);
 
+#[derive(Default)]
 struct Known {
     values: Vec<String>,
-    /// The search; `None` if the values are too long for it. Then nothing is shown.
+    /// `None` if the values are too long for it. Then nothing is shown.
     search: OnceLock<Option<AhoCorasick>>,
 }
 
 impl PartialEq for Secrets {
     fn eq(&self, other: &Self) -> bool {
-        self.values() == other.values()
+        self.0.values == other.0.values
     }
 }
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Secrets({})", self.values().len())
+        write!(f, "Secrets({})", self.0.values.len())
     }
 }
 
 impl Secrets {
     pub(crate) fn new(values: impl IntoIterator<Item = String>) -> Self {
         let long = |value: &String| value.trim().len() >= SHORTEST;
-        let known = Known {
+        Self(Arc::new(Known {
             values: values.into_iter().filter(long).collect(),
-            search: OnceLock::new(),
-        };
-        Self((!known.values.is_empty()).then(|| Arc::new(known)))
+            ..Known::default()
+        }))
     }
 
     /// The secrets of several calls together, because one tool may get what another tool returned.
@@ -71,7 +71,7 @@ impl Secrets {
         let of: Vec<Self> = of.into_iter().filter(|each| !each.is_empty()).collect();
         match of.as_slice() {
             [one] => one.clone(),
-            several => Self::new(several.iter().flat_map(Self::values).cloned()),
+            several => Self::new(several.iter().flat_map(|each| &each.0.values).cloned()),
         }
     }
 
@@ -80,17 +80,13 @@ impl Secrets {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_none()
-    }
-
-    fn values(&self) -> &[String] {
-        self.0.as_ref().map_or(&[], |known| &known.values)
+        self.0.values.is_empty()
     }
 
     /// How far windows of a text must overlap, in bytes, so that every value is found: the longest value, with all bytes
     /// escaped.
     pub(crate) fn longest(&self) -> usize {
-        let lengths = self.values().iter().map(String::len);
+        let lengths = self.0.values.iter().map(String::len);
         lengths.max().unwrap_or(0).min(MOST) * ESCAPED
     }
 
@@ -135,10 +131,10 @@ impl Secrets {
 
     /// The ranges of the values in the text, in order, with overlapping ranges joined.
     pub(super) fn found(&self, text: &[u8]) -> Vec<Range<usize>> {
-        let Some(known) = &self.0 else {
+        if self.is_empty() {
             return Vec::new();
-        };
-        let search = known.search.get_or_init(|| search(&known.values));
+        }
+        let search = self.0.search.get_or_init(|| search(&self.0.values));
         escapes::find(text, |text| {
             let mut found = Vec::new();
             match search {
