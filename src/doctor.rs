@@ -9,6 +9,8 @@ mod finding;
 mod listing;
 mod pipeline;
 mod server;
+#[cfg(test)]
+mod tests;
 mod tool;
 
 use serde_json::Value;
@@ -123,8 +125,7 @@ impl Doctor<'_> {
         let checked = match checked {
             Ok(checked) => checked,
             Err(error) => {
-                self.note(Finding::problem(
-                    &about,
+                self.note(about.problem(
                     FindingKind::CatalogUnusable,
                     error.to_string(),
                     "`oneact init` writes a starter catalog if there is none; docs/catalog.md describes every key",
@@ -140,7 +141,7 @@ impl Doctor<'_> {
                 count(capabilities, "capability", "capabilities"),
                 count(checked.servers.len(), "server", "servers")
             );
-            self.note(Finding::good(&about, FindingKind::CatalogGood, what));
+            self.note(about.good(FindingKind::CatalogGood, what));
         }
         for problem in &checked.problems {
             let (unusable, unknown) = (FindingKind::EntryUnusable, FindingKind::CapabilityUnknown);
@@ -159,7 +160,7 @@ impl Doctor<'_> {
                     (Subject::named(About::Capability, id), unknown, NO_SUCH_ID)
                 }
             };
-            self.note(Finding::problem(&subject, kind, &problem.text, remedy));
+            self.note(subject.problem(kind, &problem.text, remedy));
         }
         checked
     }
@@ -175,10 +176,9 @@ impl Doctor<'_> {
             Ok(Some(place)) => {
                 let what =
                     format!("{place} can be read and written; `oneact verify` checks its records");
-                Finding::good(&about, FindingKind::LedgerGood, what)
+                about.good(FindingKind::LedgerGood, what)
             }
-            Err(why) => Finding::problem(
-                &about,
+            Err(why) => about.problem(
                 FindingKind::LedgerUnusable,
                 why,
                 "correct this problem, or name another ledger with `[ledger] uri` or $ONEACT_LEDGER; until then, requests with effects are refused",
@@ -190,8 +190,7 @@ impl Doctor<'_> {
     /// Checks the key that signs the head of the ledger. Runs succeed without it.
     fn sign_key(&mut self) {
         if let Err(error) = self.setup.project.can_sign() {
-            self.note(Finding::warning(
-                &Subject::of(About::Ledger),
+            self.note(Subject::of(About::Ledger).warning(
                 FindingKind::SignKeyUnusable,
                 error.to_string(),
                 "correct `[ledger] sign_key`; until then, no run updates the head of the ledger, and `oneact verify` does not find out whether its end was cut off",
@@ -203,22 +202,19 @@ impl Doctor<'_> {
     fn plans(&mut self) {
         let (about, root) = (Subject::of(About::Plans), &self.setup.project.root);
         if let Err(failure) = can_report(root) {
-            self.note(Finding::problem(
-                &about,
+            self.note(about.problem(
                 FindingKind::PlansUnusable,
                 format!("{root}: {}", failure.message),
                 "make it a directory that your user can write to; until then, file plans are refused",
             ));
         } else if let Err(failure) = can_change(root) {
-            self.note(Finding::warning(
-                &about,
+            self.note(about.warning(
                 FindingKind::RootUnwritable,
                 format!("{root}: {}", failure.message),
                 "make the root writable for your user; until then, file plans can change only files in subdirectories",
             ));
         } else if let Some(lacks) = lacks(root).ok().filter(|lacks| !lacks.is_empty()) {
-            let limited = Finding::warning(
-                &about,
+            let limited = about.warning(
                 FindingKind::PlansLimited,
                 format!("{root}: its file system lacks something that file plans use"),
                 "no action is needed if you accept this; otherwise, use a root on ext4, XFS, Btrfs or tmpfs",
@@ -237,8 +233,7 @@ impl Doctor<'_> {
             return;
         }
         for (id, _) in reviewed {
-            self.note(Finding::problem(
-                &Subject::named(About::Capability, id),
+            self.note(Subject::named(About::Capability, id).problem(
                 FindingKind::ReviewUnrecorded,
                 "a person must review its results, but no ledger records them",
                 "name a ledger with `[ledger] uri` or $ONEACT_LEDGER, or remove `requires_post_review`; until then, its tasks are refused",
@@ -259,15 +254,13 @@ impl Doctor<'_> {
         let store = Store::open(storage, &project.root, &project.state_dir);
         let probed = store.and_then(|store| Ok((store.probe(operation.as_str(), &go_on)?, store)));
         self.note(match probed {
-            Err(error @ StoreError::Object(_)) => Finding::problem(
-                &about,
+            Err(error @ StoreError::Object(_)) => about.problem(
                 FindingKind::StoreUnusable,
                 error.to_string(),
                 "check `[storage]`: the name of the bucket, its endpoint and region; and the credentials, which come from the \
                  environment or the profile that `[storage] profile` names",
             ),
-            Err(error) => Finding::problem(
-                &about,
+            Err(error) => about.problem(
                 FindingKind::StoreUnusable,
                 error.to_string(),
                 "make the directory writable for your user, or name another directory with `[storage] uri`",
@@ -275,18 +268,16 @@ impl Doctor<'_> {
             Ok((Probed::Bucket { uri, conditions }, _)) => match conditions {
                 Conditions::Honoured => {
                     let what = format!("{uri} can be written to, and never overwrites an object of another program");
-                    Finding::good(&about, FindingKind::StoreGood, what)
+                    about.good(FindingKind::StoreGood, what)
                 }
-                Conditions::Ignored => Finding::warning(
-                    &about,
+                Conditions::Ignored => about.warning(
                     FindingKind::StoreUnconditional,
                     format!("{uri} can be written to, but its server ignores the condition that no object is there"),
                     "let no other program write below this prefix; two programs that write the same object at the same time \
                      would not be noticed",
                 ),
             },
-            Ok((Probed::Directory(room), _)) if room.free_bytes < NEARLY_FULL => Finding::warning(
-                &about,
+            Ok((Probed::Directory(room), _)) if room.free_bytes < NEARLY_FULL => about.warning(
                 FindingKind::StoreNearlyFull,
                 format!("{} has only {} left", room.tried, bytes(room.free_bytes)),
                 "free some space, or name another directory with `[storage] uri`",
@@ -295,7 +286,7 @@ impl Doctor<'_> {
                 let dir = store.dir().unwrap_or(&room.tried);
                 let free = bytes(room.free_bytes);
                 let what = format!("{dir} can be written to; {free} are free");
-                Finding::good(&about, FindingKind::StoreGood, what)
+                about.good(FindingKind::StoreGood, what)
             }
         });
     }
@@ -314,8 +305,7 @@ impl Doctor<'_> {
         let (dirs, scratch, mode) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                self.note(Finding::problem(
-                    &about,
+                self.note(about.problem(
                     FindingKind::ScratchUnusable,
                     error.to_string(),
                     "make it a directory that your user owns, or name another directory with $ONEACT_STATE_DIR; without it, no server can be started",
@@ -325,17 +315,12 @@ impl Doctor<'_> {
         };
         self.note(if mode & !PRIVATE == 0 {
             let what = format!("{dir} can be written to by its owner only");
-            Finding::good(&about, FindingKind::ScratchGood, what)
+            about.good(FindingKind::ScratchGood, what)
         } else {
             let what = format!(
                 "{dir} has mode {mode:04o}: other users may be able to read the files of a run"
             );
-            Finding::warning(
-                &about,
-                FindingKind::ScratchOpen,
-                what,
-                format!("chmod 700 '{dir}'"),
-            )
+            about.warning(FindingKind::ScratchOpen, what, format!("chmod 700 '{dir}'"))
         });
         if !dirs.is_empty() {
             let what = format!(
@@ -343,7 +328,7 @@ impl Doctor<'_> {
                 count(dirs.len(), "directory", "directories")
             );
             let remedy = "no action is needed: every run removes them, and so does this check";
-            let finding = Finding::warning(&about, FindingKind::ScratchLeftOver, what, remedy);
+            let finding = about.warning(FindingKind::ScratchLeftOver, what, remedy);
             self.note(finding.with(dirs.iter().map(ToString::to_string).collect()));
         }
         Some(scratch)
@@ -355,8 +340,7 @@ impl Doctor<'_> {
         for server in servers.unwrap_or_default() {
             let (pid, uses) = (server.pid, server.uses);
             let now = server.idle.map_or("in a call", |_| "idle");
-            self.note(Finding::good(
-                &Subject::named(About::Server, &server.name),
+            self.note(Subject::named(About::Server, &server.name).good(
                 FindingKind::ServerWarm,
                 format!(
                     "it is kept between runs: process {pid}, {}, {now}; `oneact warm stop` ends it",

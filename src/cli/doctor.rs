@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{
     doctor::{Diagnosis, Finding, Level, Setup, examine},
     host::{Host, Interrupts},
-    task::{visible, visible_lines},
+    task::visible,
 };
 
 use super::{
@@ -17,7 +17,7 @@ use super::{
     logs,
     settings::FormArgs,
     streams::print,
-    terminal::{fit, width},
+    terminal::{fit, hanging},
 };
 
 #[derive(Debug, Args)]
@@ -93,8 +93,8 @@ fn text(finding: &Finding, mark: impl Fn(&str, u8) -> String) -> String {
     let detail = finding.detail.iter();
     let detail = detail.map(|line| quoted(line));
     let remedy = finding.remedy.iter();
-    let remedy = remedy.map(|remedy| format!("  → {}", wrapped(remedy, 4)));
-    let what = format!("{mark} {}", wrapped(&said, 2));
+    let remedy = remedy.map(|remedy| format!("  → {}\n", hanging(&visible(remedy), COLUMNS, 4)));
+    let what = format!("{mark} {}\n", hanging(&visible(&said), COLUMNS, 2));
     [what].into_iter().chain(detail).chain(remedy).collect()
 }
 
@@ -124,21 +124,7 @@ fn verdict(diagnosis: &Diagnosis) -> String {
         all - not_ready.len(),
         not_ready.join(", ")
     );
-    format!("\n{words}\n{}", wrapped(&ready, 0))
-}
-
-/// Breaks the text at words into lines of at most 80 columns. All lines but the first begin after `indent`.
-fn wrapped(text: &str, indent: usize) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for word in visible_lines(text).split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if indent + width(line) + 1 + width(word) <= COLUMNS => {
-                line.extend([" ", word]);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines.join(&format!("\n{}", " ".repeat(indent))) + "\n"
+    format!("\n{words}\n{}\n", hanging(&visible(&ready), COLUMNS, 0))
 }
 
 /// A line of another program.
@@ -148,26 +134,10 @@ fn quoted(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_wrapped_at_eighty_columns_behind_the_indent() {
-        let text = wrapped(&"word ".repeat(40), 4);
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 3);
-        assert!(lines[0].chars().count() + 4 <= COLUMNS);
-        assert!(lines[1].starts_with("    word") && lines[1].chars().count() <= COLUMNS);
-    }
-
-    #[test]
-    fn a_word_longer_than_a_line_is_kept_whole() {
-        let path = "/".repeat(100);
-        assert_eq!(wrapped(&format!("at {path}"), 2), format!("at\n  {path}\n"));
-    }
+    use super::{super::terminal::width, *};
 
     #[test]
     fn what_a_server_writes_does_not_steer_the_terminal() {
-        assert_eq!(wrapped("a\u{202e}\n✓ forged", 0), "a<U+202E> ✓ forged\n");
         assert_eq!(quoted("\x1b[2Jgone"), "  | ^[[2Jgone\n");
         let long = quoted(&"音".repeat(COLUMNS));
         assert!(width(long.trim_end()) <= COLUMNS, "{long}");

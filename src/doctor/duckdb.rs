@@ -5,24 +5,19 @@ use crate::{
     task::DuckDb,
 };
 
-use super::{About, Doctor, Finding, FindingKind, Subject};
+use super::{About, Doctor, FindingKind, Subject};
 
 impl Doctor<'_> {
     pub(super) fn engine(&mut self, settings: &DuckDb) {
         let about = Subject::of(About::Duckdb);
-        let none = "until then, plans with SQL are refused";
         self.note(match engine(settings, &self.setup.project.root) {
-            EngineState::Ready(what) => Finding::good(&about, FindingKind::EngineGood, what),
-            EngineState::Absent(why) => Finding::good(
-                &about,
-                FindingKind::EngineMissing,
+            EngineState::Ready(what) => about.good(FindingKind::EngineGood, what),
+            EngineState::Absent(why) => about.good(FindingKind::EngineMissing,
                 format!("not needed, unless a plan has a query ({why})"),
             ),
-            EngineState::Unusable(why) => Finding::problem(
-                &about,
-                FindingKind::EngineUnusable,
+            EngineState::Unusable(why) => about.problem(FindingKind::EngineUnusable,
                 why,
-                format!("name or install another library (docs/sql.md); {none}"),
+                "name or install another library (docs/sql.md); until then, plans with SQL are refused",
             ),
         });
     }

@@ -108,8 +108,6 @@ pub(super) enum FindingKind {
     /// It is kept between runs.
     ServerWarm,
     ServerFailed,
-    /// The server does not speak the protocol of its entry, but another one that oneact supports.
-    ProtocolWrong,
     Slow,
     Noise,
     /// The server does not exit when its stdin is closed.
@@ -156,6 +154,12 @@ impl Subject {
         Some((group, self.name.as_deref()?))
     }
 
+    /// The header of that table, e.g. `[capability.CAP-AUD-001]`.
+    pub(super) fn entry(&self) -> String {
+        let table = self.table();
+        table.map_or_else(String::new, |(group, name)| format!("[{group}.{name}]"))
+    }
+
     pub(super) fn of(kind: About) -> Self {
         Self { kind, name: None }
     }
@@ -163,6 +167,39 @@ impl Subject {
     pub(super) fn named(kind: About, name: &str) -> Self {
         let name = Some(name.to_owned());
         Self { kind, name }
+    }
+
+    pub(super) fn good(&self, kind: FindingKind, what: impl Into<String>) -> Finding {
+        Finding {
+            level: Level::Good,
+            kind,
+            subject: self.clone(),
+            what: what.into(),
+            remedy: None,
+            detail: Vec::new(),
+        }
+    }
+
+    pub(super) fn warning(
+        &self,
+        kind: FindingKind,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Finding {
+        Finding {
+            level: Level::Warning,
+            remedy: Some(remedy.into()),
+            ..self.good(kind, what)
+        }
+    }
+
+    pub(super) fn problem(
+        &self,
+        kind: FindingKind,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Finding {
+        self.warning(kind, what, remedy).at(Level::Problem)
     }
 }
 
@@ -178,40 +215,8 @@ impl fmt::Display for Subject {
 }
 
 impl Finding {
-    pub(super) fn good(subject: &Subject, kind: FindingKind, what: impl Into<String>) -> Self {
-        Self {
-            level: Level::Good,
-            kind,
-            subject: subject.clone(),
-            what: what.into(),
-            remedy: None,
-            detail: Vec::new(),
-        }
-    }
-
-    pub(super) fn warning(
-        subject: &Subject,
-        kind: FindingKind,
-        what: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Self {
-        Self {
-            level: Level::Warning,
-            remedy: Some(remedy.into()),
-            ..Self::good(subject, kind, what)
-        }
-    }
-
-    pub(super) fn problem(
-        subject: &Subject,
-        kind: FindingKind,
-        what: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Self {
-        Self {
-            level: Level::Problem,
-            ..Self::warning(subject, kind, what, remedy)
-        }
+    pub(super) fn at(self, level: Level) -> Self {
+        Self { level, ..self }
     }
 
     pub(super) fn with(self, detail: Vec<String>) -> Self {

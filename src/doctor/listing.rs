@@ -7,15 +7,14 @@ use tempfile::TempDir;
 
 use crate::{
     catalog::{SchemaForm, Server, Tool},
-    executor,
-    host::{self, Host, Interrupt},
+    host::{Host, Interrupt},
     mcp::{CallError, ToolListing, inspect},
     task::{Secrets, redact_presigned, redact_value},
 };
 
 use super::{
-    About, Subject,
-    server::{find_program, last, of_it},
+    Finding,
+    server::{last, of_it, startable},
 };
 
 #[derive(Debug)]
@@ -56,13 +55,6 @@ pub(crate) fn list_tools(
         why,
         interrupted: host.interrupts().caught(),
     };
-    let unset = server
-        .variables()
-        .find(|name| host::variable(name).is_none());
-    if let Some(name) = unset {
-        let why = format!("it needs the variable {name}, which is not set; export {name}");
-        return Err(unlisted(why));
-    }
     let no_scratch = |error| {
         let why = format!("no temporary directory can be made for it: {error}");
         unlisted(why)
@@ -70,25 +62,17 @@ pub(crate) fn list_tools(
     let dir = TempDir::with_prefix("oneact-").map_err(no_scratch)?;
     let scratch = Utf8Path::from_path(dir.path());
     let scratch = scratch.ok_or_else(|| no_scratch(io::Error::other("its path is not UTF-8")))?;
-    let spec = executor::launch(server, root, scratch, &[]);
-    let mut spec = spec.map_err(|failure| unlisted(failure.message))?;
-    spec.secrets = Secrets::all([spec.secrets, Secrets::new(secrets)]);
-    let secrets = spec.secrets.clone();
-    let shown = |text: &str| secrets.shown(&redact_presigned(text));
-    if let Some(program) = spec.program() {
-        if !program.cwd.is_dir() {
-            let cwd = shown(program.cwd.as_str());
-            let why = format!("its working directory {cwd} does not exist");
-            return Err(unlisted(why));
-        }
-        let about = Subject::named(About::Server, &server.name);
-        let at = format!("[server.{}]", server.name);
-        if let Err(finding) = find_program(program, &about, &at) {
-            let what = finding.without(&secrets).what;
-            let why = format!("{what}; install it, or correct the command");
-            return Err(unlisted(why));
-        }
-    }
+    let secrets = Secrets::new(secrets);
+    let (mut spec, _) = startable(server, root, scratch).map_err(|findings| {
+        let each = findings
+            .into_iter()
+            .map(|finding| finding.without(&secrets));
+        let each = each.map(|Finding { what, remedy, .. }| {
+            [vec![what], Vec::from_iter(remedy)].concat().join("; ")
+        });
+        unlisted(each.collect::<Vec<_>>().join(". "))
+    })?;
+    spec.secrets = Secrets::all([spec.secrets, secrets]);
     let seen = inspect(&spec, host);
     let secrets = seen.secrets.clone();
     let shown = |text: &str| secrets.shown(&redact_presigned(text));

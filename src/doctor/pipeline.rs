@@ -5,23 +5,16 @@ use crate::{
     task::{Argument, Pipeline},
 };
 
-use super::{About, Doctor, Finding, FindingKind, Subject, server::find_program};
+use super::{
+    About, Doctor, FindingKind, Subject,
+    server::{find_program, unset},
+};
 
 impl Doctor<'_> {
     pub(super) fn pipeline(&mut self, pipeline: &Pipeline) {
         let about = Subject::named(About::Pipeline, &pipeline.name);
-        let entry = format!("[pipeline.{}]", pipeline.name);
-        let unset = pipeline
-            .env_pass
-            .iter()
-            .filter(|name| host::variable(name).is_none());
-        for name in unset {
-            self.note(Finding::problem(
-                &about,
-                FindingKind::VariableUnset,
-                format!("it needs the environment variable {name}, which is not set, or not UTF-8"),
-                format!("export {name}, or remove it from `env_pass` in {entry}"),
-            ));
+        for finding in unset(pipeline.env_pass.iter(), &about) {
+            self.note(finding);
         }
         let root = &self.setup.project.root;
         let filled = |argument: &Argument| match argument {
@@ -37,10 +30,10 @@ impl Doctor<'_> {
             root.clone(),
             host::plain_environment(),
         );
-        self.note(match find_program(&program, &about, &entry) {
+        self.note(match find_program(&program, &about) {
             Ok(path) => {
                 let what = format!("its program {path} is there");
-                Finding::good(&about, FindingKind::PipelineGood, what)
+                about.good(FindingKind::PipelineGood, what)
             }
             Err(finding) => finding,
         });

@@ -9,7 +9,7 @@ use crate::{
     executor,
     host::{self, Program},
     mcp::{CallError, Inspection, Parting, ServerSpec, inspect, short_name},
-    task::{Protocol, redact_presigned, redact_value},
+    task::{Failure, redact_presigned, redact_value},
 };
 
 use super::{About, CORRECT, Doctor, Finding, FindingKind, Subject, count, finding::time};
@@ -30,123 +30,37 @@ impl Doctor<'_> {
     /// Checks a server's entry, starts the server, and compares its tools with the entries that use it.
     pub(super) fn server(&mut self, server: &Server, users: &[&Entry], scratch: &Utf8Path) {
         let about = Subject::named(About::Server, &server.name);
-        let Some((spec, program)) = self.launch(server, &about, scratch) else {
-            return;
-        };
-        self.secrets = spec.secrets.clone();
-        let mut inspection = inspect(&spec, self.host);
-        self.secrets = inspection.secrets.clone();
-        if matches!(inspection.result, Err(CallError::Cancelled { .. })) {
-            return;
-        }
-        if let Some((spoken, better)) = self.in_other_era(&spec, &inspection) {
-            let declared = spec.protocol.name();
-            self.note(Finding::problem(
-                &about,
-                FindingKind::ProtocolWrong,
+        if let Some(runner) = runner(&server.command) {
+            self.note(about.warning(
+                FindingKind::ColdStart,
+                format!("`{runner}` may search for its package, or download it, at every start"),
                 format!(
-                    "its entry says `protocol = \"{declared}\"`, but the server speaks {spoken}"
+                    "install the package and name its program in {}: then every start is fast and uses the same version",
+                    about.entry()
                 ),
-                format!("remove `protocol` from [server.{}]", spec.name),
             ));
-            inspection = better;
         }
-        self.remember(&spec, &program, &inspection);
-        self.course(&about, &spec, &inspection);
-        if let Ok(tools) = &inspection.result {
+        let (spec, program) = match startable(server, &self.setup.project.root, scratch) {
+            Ok(startable) => startable,
+            Err(findings) => return findings.into_iter().for_each(|finding| self.note(finding)),
+        };
+        let seen = inspect(&spec, self.host);
+        self.secrets = seen.secrets.clone();
+        if matches!(seen.result, Err(CallError::Cancelled { .. })) {
+            return;
+        }
+        self.remember(&spec, &program, &seen);
+        self.course(&about, &spec, &seen);
+        if let Ok(tools) = &seen.result {
             for entry in users {
                 self.capability(entry, tools, &spec);
             }
         }
     }
 
-    /// Checks the entry and the command without a start; none if the server cannot be started.
-    fn launch(
-        &mut self,
-        server: &Server,
-        about: &Subject,
-        scratch: &Utf8Path,
-    ) -> Option<(ServerSpec, String)> {
-        let entry = format!("[server.{}]", server.name);
-        let unset = |name: &&String| host::variable(name).is_none();
-        let unset: Vec<&String> = server.variables().filter(unset).collect();
-        for name in &unset {
-            self.note(Finding::problem(
-                about,
-                FindingKind::VariableUnset,
-                format!("it needs the environment variable {name}, which is not set, or not UTF-8"),
-                match server.remote {
-                    Some(_) => format!("export {name}, or remove it from {entry}"),
-                    None => format!("export {name}, or remove it from `env_pass` in {entry}"),
-                },
-            ));
-        }
-        if !unset.is_empty() {
-            return None;
-        }
-        let spec = match executor::launch(server, &self.setup.project.root, scratch, &[]) {
-            Ok(spec) => spec,
-            Err(failure) => {
-                let kind = FindingKind::EntryUnusable;
-                self.note(Finding::problem(about, kind, failure.message, CORRECT));
-                return None;
-            }
-        };
-        let Some(start) = spec.program() else {
-            let url = spec.url().unwrap_or_default();
-            return Some((spec, url));
-        };
-        if !start.cwd.is_dir() {
-            self.note(Finding::problem(
-                about,
-                FindingKind::DirectoryMissing,
-                format!("its working directory {} does not exist", start.cwd),
-                format!("create it, or correct `cwd` in {entry}"),
-            ));
-            return None;
-        }
-        if let Some(program) = runner(start) {
-            self.note(Finding::warning(
-                about,
-                FindingKind::ColdStart,
-                format!("`{program}` may search for its package, or download it, at every start"),
-                format!(
-                    "install the package and name its program in {entry}: then every start is fast and uses the same version"
-                ),
-            ));
-        }
-        match find_program(start, about, &entry) {
-            Ok(program) => Some((spec, program.into_string())),
-            Err(finding) => {
-                self.note(finding);
-                None
-            }
-        }
-    }
-
-    /// Tries every era with a server that failed in the era of its entry. Returns the version that it speaks.
-    fn in_other_era(&self, spec: &ServerSpec, failed: &Inspection) -> Option<(String, Inspection)> {
-        let started = !matches!(
-            failed.result,
-            Ok(_) | Err(CallError::NotFound { .. } | CallError::SpawnFailed { .. })
-        );
-        if !started || spec.protocol == Protocol::Auto {
-            return None;
-        }
-        let auto = ServerSpec {
-            protocol: Protocol::Auto,
-            ..spec.clone()
-        };
-        let again = inspect(&auto, self.host);
-        let spoken = again.report.protocol.clone();
-        spoken
-            .filter(|_| again.result.is_ok())
-            .map(|spoken| (spoken, again))
-    }
-
     /// Reports how the server started, communicated and ended.
     fn course(&mut self, about: &Subject, spec: &ServerSpec, seen: &Inspection) {
-        let entry = format!("[server.{}]", spec.name);
+        let entry = about.entry();
         let report = &seen.report;
         let ready_after = seen.ready_after.unwrap_or_default();
         self.note(match &seen.result {
@@ -161,7 +75,7 @@ impl Doctor<'_> {
                     count(tools.len(), "tool", "tools"),
                     era(protocol),
                 );
-                Finding::good(about, FindingKind::ServerGood, what)
+                about.good(FindingKind::ServerGood, what)
             }
             Err(error) => {
                 let remedy = match spec.program() {
@@ -171,13 +85,13 @@ impl Doctor<'_> {
                     None => format!("correct {entry}, or what runs at its `url`"),
                 };
                 let what = of_it(&error.to_string(), &spec.name);
-                Finding::problem(about, FindingKind::ServerFailed, what, remedy)
+                about
+                    .problem(FindingKind::ServerFailed, what, remedy)
                     .with(last(&report.stderr_tail))
             }
         });
         if seen.ready_after.is_some() && ready_after > spec.startup_timeout / 2 {
-            self.note(Finding::warning(
-                about,
+            self.note(about.warning(
                 FindingKind::Slow,
                 format!(
                     "it was ready only after {}; the limit is {}",
@@ -191,9 +105,7 @@ impl Doctor<'_> {
         if noise.lines > 0 {
             let lines = usize::try_from(noise.lines).unwrap_or(usize::MAX);
             let sample = noise.sample.lines().take(LINES).map(str::to_owned);
-            let finding = Finding::warning(
-                about,
-                FindingKind::Noise,
+            let finding = about.warning(FindingKind::Noise,
                 format!(
                     "it writes output to stdout that is not a protocol message: {}",
                     count(lines, "line", "lines")
@@ -203,9 +115,7 @@ impl Doctor<'_> {
             self.note(finding.with(sample.collect()));
         }
         if report.parting == Parting::Helped {
-            self.note(Finding::warning(
-                about,
-                FindingKind::EndIgnored,
+            self.note(about.warning(FindingKind::EndIgnored,
                 format!(
                     "it did not end within {} after its stdin was closed, and was ended by a signal",
                     time(spec.shutdown_grace)
@@ -219,9 +129,7 @@ impl Doctor<'_> {
             let processes = report.killed.iter();
             let processes = processes.map(|each| format!("{} ({})", each.name, each.pid));
             let processes: Vec<String> = processes.collect();
-            self.note(Finding::warning(
-                about,
-                FindingKind::LeftBehind,
+            self.note(about.warning(FindingKind::LeftBehind,
                 format!(
                     "it left processes behind, which oneact ended: {}",
                     processes.join(", ")
@@ -264,6 +172,50 @@ impl Doctor<'_> {
     }
 }
 
+/// How a server is started, with the path of its program or its address. This checks the entry, the environment and the
+/// command, and starts nothing. The findings say what has to be set right first.
+pub(super) fn startable(
+    server: &Server,
+    root: &Utf8Path,
+    scratch: &Utf8Path,
+) -> Result<(ServerSpec, String), Vec<Finding>> {
+    let about = Subject::named(About::Server, &server.name);
+    let unset = unset(server.variables(), &about);
+    if !unset.is_empty() {
+        return Err(unset);
+    }
+    let spec = executor::launch(server, root, scratch, &[]);
+    let unusable =
+        |failure: Failure| about.problem(FindingKind::EntryUnusable, failure.message, CORRECT);
+    let spec = spec.map_err(|failure| vec![unusable(failure)])?;
+    let Some(start) = spec.program() else {
+        let url = spec.url().unwrap_or_default();
+        return Ok((spec, url));
+    };
+    if !start.cwd.is_dir() {
+        return Err(vec![about.problem(
+            FindingKind::DirectoryMissing,
+            format!("its working directory {} does not exist", start.cwd),
+            format!("create it, or correct `cwd` in {}", about.entry()),
+        )]);
+    }
+    let program = find_program(start, &about).map_err(|finding| vec![finding])?;
+    Ok((spec, program.into_string()))
+}
+
+/// A finding for each variable that the entry names and the environment lacks.
+pub(super) fn unset<'n>(names: impl Iterator<Item = &'n String>, about: &Subject) -> Vec<Finding> {
+    let unset = names.filter(|name| host::variable(name).is_none());
+    let finding = |name| {
+        about.problem(
+            FindingKind::VariableUnset,
+            format!("it needs the environment variable {name}, which is not set, or not UTF-8"),
+            format!("export {name}, or remove it from {}", about.entry()),
+        )
+    };
+    unset.map(finding).collect()
+}
+
 /// A text about a server, without the server's name at its beginning: the subject has the name.
 pub(super) fn of_it(text: &str, name: &str) -> String {
     let rest = text.strip_prefix(&format!("server `{name}`"));
@@ -288,44 +240,40 @@ pub(super) fn last(text: &str) -> Vec<String> {
 const RUNNERS: [&str; 5] = ["npx", "uvx", "bunx", "pnpx", "pipx"];
 
 /// The path of the program, or a finding that says why there is none.
-pub(super) fn find_program(
-    spec: &Program,
-    about: &Subject,
-    entry: &str,
-) -> Result<Utf8PathBuf, Finding> {
+pub(super) fn find_program(spec: &Program, about: &Subject) -> Result<Utf8PathBuf, Finding> {
     let program = spec.argv.first().map_or("", String::as_str);
-    let (mut found, shown) = if program.contains('/') {
+    let (found, missing, detail) = if program.contains('/') {
         let path = spec.cwd.join(program);
-        let shown = format!("{program} does not exist (oneact looked for {path})");
-        (vec![path], shown)
+        let missing = format!("{program} does not exist (oneact looked for {path})");
+        (vec![path], missing, Vec::new())
     } else {
-        let shown = format!("`{program}` is in no directory of PATH");
-        (candidates(spec, program).collect(), shown)
+        let missing = format!("`{program}` is in no directory of PATH");
+        let path = format!("PATH={}", search_path(spec));
+        (candidates(spec, program).collect(), missing, vec![path])
     };
-    if let Some(at) = found.iter().position(|file| is_executable(file)) {
-        return Ok(found.swap_remove(at));
+    if let Some(path) = found.iter().find(|file| is_executable(file)) {
+        return Ok(path.clone());
     }
     // A file of that name which cannot be executed is probably the one that was meant.
-    let named = program.contains('/');
-    let meant = |file: &&Utf8PathBuf| file.is_file() || named && file.symlink_metadata().is_ok();
-    if let Some(path) = found.iter().find(meant) {
-        return Err(Finding::problem(
-            about,
+    Err(match found.iter().find(|file| file.exists()) {
+        Some(path) => about.problem(
             FindingKind::CommandNotExecutable,
             format!("its command {path} is not a program that this user may execute"),
-            format!("chmod +x '{path}', or start it with its interpreter in {entry}"),
-        ));
-    }
-    let missing = Finding::problem(
-        about,
-        FindingKind::CommandMissing,
-        format!("its command {shown}"),
-        format!("install it, or write the command of an installed program into {entry}"),
-    );
-    Err(if named {
-        missing
-    } else {
-        missing.with(vec![format!("PATH={}", search_path(spec))])
+            format!(
+                "chmod +x '{path}', or start it with its interpreter in {}",
+                about.entry()
+            ),
+        ),
+        None => about
+            .problem(
+                FindingKind::CommandMissing,
+                format!("its command {missing}"),
+                format!(
+                    "install it, or write the command of an installed program into {}",
+                    about.entry()
+                ),
+            )
+            .with(detail),
     })
 }
 
@@ -346,9 +294,9 @@ pub(super) fn finds_program(start: &Program, program: &str) -> bool {
 }
 
 /// The runner's name, if the server is started through one.
-pub(super) fn runner(start: &Program) -> Option<String> {
-    let program = Utf8Path::new(start.argv.first()?).file_name()?;
-    RUNNERS.contains(&program).then(|| program.to_owned())
+fn runner(command: &[String]) -> Option<&str> {
+    let program = Utf8Path::new(command.first()?).file_name()?;
+    RUNNERS.contains(&program).then_some(program)
 }
 
 /// A shell command that starts the server as oneact does, except for the environment.

@@ -26,10 +26,11 @@ struct Pair<'a> {
 
 impl Doctor<'_> {
     pub(super) fn capability(&mut self, entry: &Entry, tools: &[ToolListing], spec: &ServerSpec) {
+        let about = Subject::named(About::Capability, &entry.id);
         let pair = Pair {
             entry,
-            about: Subject::named(About::Capability, &entry.id),
-            at: format!("[capability.{}]", entry.id),
+            at: about.entry(),
+            about,
             spec,
         };
         let Some(tool) = tools.iter().find(|tool| tool.name == entry.tool) else {
@@ -42,7 +43,7 @@ impl Doctor<'_> {
             let (tool, server) = (&entry.tool, &entry.server);
             let what =
                 format!("`{tool}` of {server} exists and accepts the parameters of the entry");
-            findings.push(Finding::good(&pair.about, FindingKind::ToolGood, what));
+            findings.push(pair.about.good(FindingKind::ToolGood, what));
         }
         let (pin, old) = (tool.pin(), entry.pinned.as_ref());
         let replaces = old.map(|pinned| pinned.pin.clone());
@@ -80,7 +81,7 @@ impl Pair<'_> {
             ),
         };
         let what = format!("its server has no tool `{tool}`");
-        Finding::problem(&self.about, FindingKind::ToolMissing, what, remedy)
+        self.about.problem(FindingKind::ToolMissing, what, remedy)
     }
 
     /// Compares the tool with the entry's pin. If there is none, the finding states the tool's pin.
@@ -88,12 +89,11 @@ impl Pair<'_> {
         let (name, pin) = (&self.entry.tool, tool.pin());
         let Some(pinned) = &self.entry.pinned else {
             let what = format!("the pin of `{name}` is {pin}");
-            return Finding::good(&self.about, FindingKind::ToolPin, what);
+            return self.about.good(FindingKind::ToolPin, what);
         };
         let Some(drift) = pinned.pin.drift(pin.clone()) else {
             if pinned.pin.describes_another(&pin) {
-                return Finding::warning(
-                    &self.about,
+                return self.about.warning(
                     FindingKind::DescriptionChanged,
                     format!("the description of `{name}` does not match its pin; now {pin}"),
                     format!(
@@ -103,23 +103,21 @@ impl Pair<'_> {
                 );
             }
             let what = format!("`{name}` matches its pin: {pin}");
-            return Finding::good(&self.about, FindingKind::ToolPin, what);
+            return self.about.good(FindingKind::ToolPin, what);
         };
-        Finding {
-            level: match pinned.on_drift {
-                OnDrift::Warn => Level::Warning,
-                OnDrift::Fail => Level::Problem,
-            },
-            ..Finding::problem(
-                &self.about,
-                FindingKind::ToolChanged,
-                format!("`{name}` does not match its pin: {drift}"),
-                format!(
-                    "find out what has changed, then write the new pin into {}",
-                    self.at
-                ),
-            )
-        }
+        let level = match pinned.on_drift {
+            OnDrift::Warn => Level::Warning,
+            OnDrift::Fail => Level::Problem,
+        };
+        let changed = self.about.problem(
+            FindingKind::ToolChanged,
+            format!("`{name}` does not match its pin: {drift}"),
+            format!(
+                "find out what has changed, then write the new pin into {}",
+                self.at
+            ),
+        );
+        changed.at(level)
     }
 
     /// Compares the entry's parameters with the tool's input schema.
@@ -135,18 +133,16 @@ impl Pair<'_> {
             Some((_, Err(reason))) => reason,
             None => "the tool has no schema".to_owned(),
         };
-        vec![Finding::problem(
-            &self.about,
-            FindingKind::ToolSchemaUnusable,
-            format!(
-                "the input schema of `{}` cannot be used, and the entry has no schema: {reason}",
-                self.entry.tool
-            ),
-            format!(
-                "add a `parameter_schema_for_action` to {}, and report the error to the author of the server",
-                self.at
-            ),
-        )]
+        let what = format!(
+            "the input schema of `{}` cannot be used, and the entry has no schema: {reason}",
+            self.entry.tool
+        );
+        let remedy = format!(
+            "add a `parameter_schema_for_action` to {}, and report the error to the author of the server",
+            self.at
+        );
+        let kind = FindingKind::ToolSchemaUnusable;
+        vec![self.about.problem(kind, what, remedy)]
     }
 
     /// Finds parameters that the entry can send and the tool's schema does not list.
@@ -183,10 +179,8 @@ impl Pair<'_> {
                         "remove `{name}` from {at}, or look for a newer version of the server"
                     ),
                 };
-                Finding {
-                    level,
-                    ..Finding::problem(&self.about, FindingKind::ParameterUnknown, what, remedy)
-                }
+                let kind = FindingKind::ParameterUnknown;
+                self.about.problem(kind, what, remedy).at(level)
             })
             .collect()
     }
@@ -210,15 +204,13 @@ impl Pair<'_> {
             let shown = self.name(name);
             let what = format!("`{}` requires `{shown}`, but the entry", entry.tool);
             if closed && own.property(name).is_none() {
-                Finding::problem(
-                    &self.about,
+                self.about.problem(
                     FindingKind::ParameterMissing,
                     format!("{what} neither sets it nor allows a task to set it"),
                     format!("add `{shown}` to `bind`, `defaults` or the schema of {at}"),
                 )
             } else {
-                Finding::warning(
-                    &self.about,
+                self.about.warning(
                     FindingKind::ParameterMissing,
                     format!("{what} allows a task to leave it out"),
                     format!("require `{shown}` in the schema of {at}, or give it a default"),
@@ -243,16 +235,15 @@ impl Pair<'_> {
                 "ffmpeg" | "ffprobe" => "FFmpeg (Debian: apt-get install ffmpeg)",
                 program => program,
             };
-            Finding::problem(
-                &self.about,
-                FindingKind::ProgramMissing,
-                format!(
-                    "`{}` starts the program `{program}`, which is in no directory of the PATH of its server",
-                    tool.name
-                ),
-                format!("install {install}, or add it to the PATH of the server with `env`"),
-            )
-            .with(vec![format!("PATH={}", search_path(start))])
+            let what = format!(
+                "`{}` starts the program `{program}`, which is in no directory of the PATH of its server",
+                tool.name
+            );
+            let remedy =
+                format!("install {install}, or add it to the PATH of the server with `env`");
+            let kind = FindingKind::ProgramMissing;
+            let path = format!("PATH={}", search_path(start));
+            self.about.problem(kind, what, remedy).with(vec![path])
         };
         missing.map(finding).collect()
     }
@@ -263,24 +254,22 @@ impl Pair<'_> {
         let rule = self.entry.risk_rule();
         let raised = rule.hazards.raised(hints);
         let refused = raised.is_some_and(|raised| rule.waits_only_at(raised.risk));
-        let finding = |(effect, worse): (&str, bool)| Finding {
-            level: if refused {
-                Level::Problem
-            } else {
-                Level::Warning
-            },
-            ..Finding::problem(
-                &self.about,
-                FindingKind::EffectsBetter,
-                format!(
-                    "the entry says `{effect} = {}`, but the server says {worse}",
-                    !worse
-                ),
-                format!(
-                    "ask the author of the server which is correct; the `effects` of {} decide whether a lost call may be repeated, and whether a call waits for an approval",
-                    self.at
-                ),
-            )
+        let level = if refused {
+            Level::Problem
+        } else {
+            Level::Warning
+        };
+        let finding = |(effect, worse): (&str, bool)| {
+            let what = format!(
+                "the entry says `{effect} = {}`, but the server says {worse}",
+                !worse
+            );
+            let remedy = format!(
+                "ask the author of the server which is correct; the `effects` of {} decide whether a lost call may be repeated, and whether a call waits for an approval",
+                self.at
+            );
+            let kind = FindingKind::EffectsBetter;
+            self.about.problem(kind, what, remedy).at(level)
         };
         let worse = worse(self.entry.effects, hints).into_iter();
         worse.map(finding).collect()

@@ -152,9 +152,9 @@ const FAULTS: [[&str; 4]; 16] = [
     ],
     [
         "new",
-        "protocol_wrong",
-        "but the server speaks 2026-07-28",
-        "remove `protocol` from [server.new]",
+        "server_failed",
+        "set `protocol = \"modern\"` in [server.new]",
+        "start it by hand to see the error: cd ",
     ],
     [
         "UNKNOWN",

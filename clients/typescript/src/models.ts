@@ -274,7 +274,6 @@ export type FindingName =
   | "server_good"
   | "server_warm"
   | "server_failed"
-  | "protocol_wrong"
   | "slow"
   | "noise"
   | "end_ignored"

@@ -187,12 +187,11 @@ fn a_slow_start_is_a_warning_before_it_is_too_slow() {
 }
 
 #[test]
-fn a_wrong_protocol_is_told_with_the_one_that_is_spoken() {
+fn a_wrong_protocol_is_told_with_the_other_one() {
     let diagnosis = planted("modern", "protocol = \"legacy\"", ECHO);
     assert_eq!(diagnosis.exit, 1);
-    let words = ["`protocol = \\\"legacy\\\"`", "2026-07-28"];
-    diagnosis.says("protocol_wrong", "problem", &words);
-    diagnosis.says("tool_good", "good", &[]);
+    let words = ["another era", "protocol = \\\"modern\\\"", "[server.s]"];
+    diagnosis.says("server_failed", "problem", &words);
 }
 
 #[test]

@@ -562,7 +562,6 @@ FindingName: TypeAlias = Literal[
     'server_good',
     'server_warm',
     'server_failed',
-    'protocol_wrong',
     'slow',
     'noise',
     'end_ignored',
