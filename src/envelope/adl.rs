@@ -72,13 +72,7 @@ fn envelope(answered: &Answered<'_>) -> Value {
     let at = named(executed_at);
     let failure = outcome.failure.as_ref();
     let words = prose::words(outcome);
-    let mut content = json!({
-        "task_result": task_result(&received.task_id, outcome),
-        "execution_report": outcome.execution_report,
-        "suggestion": outcome.suggestion,
-        "oneact": extras(answered),
-    });
-    without_null(&mut content, &["execution_report", "suggestion"]);
+    let content = data(received, outcome, Some(&extras(answered)));
     let content_type = match outcome.suggestion {
         Some(_) => "suggestion",
         None => "task_result",
@@ -196,8 +190,20 @@ fn review(review: &Review) -> Value {
     })
 }
 
+/// The result, the report of a plan or the card of a suggestion, and the fields that oneact adds.
+pub(super) fn data(received: &Received, outcome: &Outcome, oneact: Option<&Value>) -> Value {
+    let mut data = json!({
+        "task_result": task_result(&received.task_id, outcome),
+        "execution_report": outcome.execution_report,
+        "suggestion": outcome.suggestion,
+        "oneact": oneact,
+    });
+    without_null(&mut data, &["execution_report", "suggestion", "oneact"]);
+    data
+}
+
 /// The result of the task (R-000-19 … R-000-28): the seven keys of the specification, and no other (R-000-20).
-pub(super) fn task_result(task_id: &str, outcome: &Outcome) -> Value {
+fn task_result(task_id: &str, outcome: &Outcome) -> Value {
     let status = match outcome.failure {
         None => "complete",
         Some(_) => "failed",

@@ -9,7 +9,7 @@ use crate::task::{
 };
 
 use super::{
-    adl::{task_result, without_null},
+    adl::{data, without_null},
     read::Received,
 };
 
@@ -27,12 +27,6 @@ pub fn to_response(received: &Received, outcome: &Outcome) -> String {
 
 /// Field order is output order. Absent fields are left out.
 fn response(received: &Received, outcome: &Outcome) -> Value {
-    let mut data = json!({
-        "task_result": task_result(&received.task_id, outcome),
-        "execution_report": outcome.execution_report,
-        "suggestion": outcome.suggestion,
-    });
-    without_null(&mut data, &["execution_report", "suggestion"]);
     let error = outcome.failure.as_ref().map(|failure| {
         let details = json!({
             "error_code": failure.fault.code(),
@@ -51,7 +45,7 @@ fn response(received: &Received, outcome: &Outcome) -> Value {
     });
     let mut response = json!({
         "success": outcome.failure.is_none(),
-        "data": data,
+        "data": data(received, outcome, None),
         "error": error,
         "actionsTaken": taken.collect::<Value>(),
         "nextActions": next(outcome),

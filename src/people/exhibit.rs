@@ -6,7 +6,6 @@ use std::{
 };
 
 use camino::Utf8Path;
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::{
     assets::{
@@ -53,18 +52,6 @@ pub(crate) struct ExhibitLimits {
 /// The bytes of a text that are shown.
 const WORDS: usize = 20_000;
 
-/// The characters that a path in a URL must escape.
-const NOT_IN_URL: &AsciiSet = &CONTROLS
-    .add(b' ')
-    .add(b'"')
-    .add(b'#')
-    .add(b'%')
-    .add(b'<')
-    .add(b'>')
-    .add(b'?')
-    .add(b'`')
-    .add(b'\\');
-
 /// Prepares an output. A relative path starts at `root`. It is read while `go_on` says yes.
 pub(crate) fn exhibit(
     made: &Made,
@@ -92,7 +79,7 @@ pub(crate) fn exhibit(
             ..nothing(None)
         };
     };
-    let link = utf8_percent_encode(path.as_str(), NOT_IN_URL);
+    let link = Uri::from_path(&path).ok();
     let shown = match &made.print.sight {
         Sight::Content(content) if content.bytes > room.each => ExhibitContent::TooLarge,
         // Another writer of a shared ledger can name any file of this user, with its size and its times. The hash of
@@ -105,7 +92,7 @@ pub(crate) fn exhibit(
     Exhibit {
         still,
         shown,
-        link: Some(format!("file://{link}")),
+        link: link.map(|link| link.as_str().to_owned()),
     }
 }
 
