@@ -42,7 +42,7 @@ pub(crate) use people::callable::{Callable, Parameters, callable};
 pub(crate) use people::check::{About, Checked, check};
 pub(crate) use people::finding::{Finding, Level};
 pub(crate) use people::imported::{
-    BEGINNING, IMPROVISE, Known, Named, RUN_APPROVED, SchemaForm, Tool, Trust, appended, one_line,
+    BEGINNING, IMPROVISE, Known, RUN_APPROVED, SchemaForm, Tool, Trust, appended, one_line,
     server as first_start, server_name,
 };
 pub(crate) use people::lint::lint;

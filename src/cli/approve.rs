@@ -3,10 +3,7 @@
 
 mod request;
 
-use std::{
-    io::{self, IsTerminal},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
@@ -23,7 +20,7 @@ use super::{
 };
 use crate::{
     gateway::Requests,
-    host::{Interrupts, at_our_terminal, read_plain},
+    host::{self, Interrupts, at_our_terminal, read_plain},
     people::{Gesture, RequestedCall, Voted},
     task::{Answer, Failure, IMPROVISED},
 };
@@ -172,7 +169,7 @@ fn decided(
 ) -> Result<Option<(String, String)>, Stop> {
     let (view, request) = find(&args.id, &args.form.places, interrupts)?;
     let id = &request.case.id;
-    let is_terminal = io::stdin().is_terminal();
+    let is_terminal = host::input_is_a_terminal();
     let signature = match (&args.signature, &args.key) {
         (Some(path), _) => Some(signature(path)?),
         // Without a terminal, the person has read the request before, as with --signature.
@@ -260,7 +257,7 @@ fn signed(key: &str, statement: &str) -> Result<String, Stop> {
     let sign = ["-q", "-Y", "sign", "-n", "oneact-approval", "-f", key];
     // Its stdin is the statement, so it would ask in a window, even if no program is there for that.
     let never = ("SSH_ASKPASS_REQUIRE", "never");
-    let variable = io::stdin().is_terminal().then_some(never);
+    let variable = host::input_is_a_terminal().then_some(never);
     let bytes = at_our_terminal("ssh-keygen", &sign, variable, statement.as_bytes());
     String::from_utf8(bytes.map_err(stop(2))?).map_err(|_| stop(2)("ssh-keygen wrote no signature"))
 }

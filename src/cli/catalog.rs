@@ -195,12 +195,8 @@ fn hit_lines(hits: &[Hit<'_>]) -> String {
         return "Nothing found. `oneact catalog list` prints all entries.\n".to_owned();
     }
     let row = |hit: &Hit<'_>| {
-        let why = match &hit.matched {
-            Matched::Id => "id".to_owned(),
-            Matched::Alias(alias) => format!("alias {alias:?}"),
-            Matched::AliasBeginning(alias) => format!("begins the alias {alias:?}"),
-            Matched::Words(words) => format!("words: {}", words.join(", ")),
-        };
+        let (how, words) = matched(hit);
+        let why = format!("{how}: {}", words.join(", "));
         [hit.id, &why].map(|cell| visible(cell).into_owned())
     };
     let table = Table {
@@ -211,13 +207,18 @@ fn hit_lines(hits: &[Hit<'_>]) -> String {
 }
 
 fn json_hit(hit: &Hit<'_>) -> Value {
-    let (how, words) = match &hit.matched {
+    let (how, words) = matched(hit);
+    json!({"id": hit.id, "matched": how, "words": words})
+}
+
+/// How an entry was found, and by which words.
+fn matched(hit: &Hit<'_>) -> (&'static str, Vec<String>) {
+    match &hit.matched {
         Matched::Id => ("id", vec![hit.id.to_owned()]),
         Matched::Alias(alias) => ("alias", vec![(*alias).to_owned()]),
         Matched::AliasBeginning(alias) => ("alias_beginning", vec![(*alias).to_owned()]),
         Matched::Words(words) => ("words", words.clone()),
-    };
-    json!({"id": hit.id, "matched": how, "words": words})
+    }
 }
 
 fn render(args: &RenderArgs) -> Result<ExitCode, Stop> {

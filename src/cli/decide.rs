@@ -165,10 +165,8 @@ impl DecisionArgs {
         decided(&self.form, Wish::Decide, interrupts, |ledger, around| {
             let why = self.message.as_deref();
             let (mut document, link, text) = decide(ledger, around, why)?;
-            if let (Some(document), Value::Object(linked)) = (
-                document.as_object_mut(),
-                json!({"why": why, "link": link.seq, "entry_hash": link.entry_hash}),
-            ) {
+            let linked = json!({"why": why, "link": link.seq, "entry_hash": link.entry_hash});
+            if let (Value::Object(document), Value::Object(linked)) = (&mut document, linked) {
                 document.extend(linked);
             }
             Ok((document, text))
@@ -240,12 +238,8 @@ pub(super) fn revoke(args: &RevokeArgs, interrupts: Interrupts) -> Result<ExitCo
         }));
         let along = revoked.along.iter();
         lines.extend(along.map(|row| format!("  also revoked: {}", named(row))));
-        let left = match revoked.left.len() {
-            0 => None,
-            1 => Some("One answer that repeated it is not revoked".to_owned()),
-            more => Some(format!("{more} answers that repeated it are not revoked")),
-        };
-        lines.extend(left.map(|left| format!("{left} (--dependants revokes such answers):")));
+        let left = "Answers that repeated it and are not revoked (--dependants revokes such answers):";
+        lines.extend((!revoked.left.is_empty()).then(|| left.to_owned()));
         let left = revoked.left.iter();
         lines.extend(left.map(|row| format!("  {}", named(row))));
         Ok((document, revoked.link, lines.join("\n") + "\n"))

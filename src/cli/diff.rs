@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use crate::{
     envelope::MAX_BYTES,
     host::{Host, Interrupts, Moment},
-    perform::{Arrived, DiffRules, Mode, Settings, from_diff, perform},
-    task::{Course, Failure, Fault, visible},
+    perform::{DiffRules, Mode, Settings, from_diff},
+    task::{Failure, Fault, visible},
 };
 
 use super::{
@@ -148,14 +148,7 @@ fn shown(task: &[u8], settings: &Settings, host: &Host) -> Option<String> {
         mode: Mode::DryRun,
         ..settings.clone()
     };
-    let arrived = Arrived::read(Ok(task.to_vec()), host.moment(), host);
-    let answer = perform(
-        &arrived,
-        &settings,
-        host,
-        (&Course::default(), &|_| ()),
-        None,
-    );
+    let (answer, _) = run::unwatched(task.to_vec(), &settings, host);
     let outcome = answer.outcome();
     let preview = outcome.preview.as_ref()?;
     show_diff(preview);

@@ -9,13 +9,12 @@ use super::{
     ended::{Stop, stop},
     printing::{LedgerView, SessionArgs, Table, columns, counted, json, words},
     settings::number,
-    terminal::{fit, hanging, padded, width},
+    terminal::{fit, hanging},
 };
 use crate::{
     host::Interrupts,
     people::{
-        Answers, Filter, Reason, Row, SessionStep, Unanswered, UnansweredState, WantedOutcome,
-        WholeAnswer,
+        Answers, Filter, Reason, Row, Unanswered, UnansweredState, WantedOutcome, WholeAnswer,
     },
 };
 
@@ -204,7 +203,6 @@ fn table(answers: &Answers, view: &LedgerView) -> Table<'static, 7> {
         (_, _, true) => "%Y-%m-%d %H:%M:%S",
         (_, _, false) => "%Y-%m-%d",
     };
-    let digits = distinct(steps);
     let name = if of_session { "#" } else { "id" };
     let head = [name, "time", "task", "action", "state", "took", "note"].map(str::to_owned);
     let cells = steps.iter().map(|step| {
@@ -215,7 +213,7 @@ fn table(answers: &Answers, view: &LedgerView) -> Table<'static, 7> {
         } else {
             let own = Some(note).filter(|note| !note.is_empty());
             let notes: Vec<String> = in_session(row).into_iter().chain(own).collect();
-            (short_id(row, digits), notes.join("; "))
+            (short_id(row), notes.join("; "))
         };
         [
             name,
@@ -242,30 +240,17 @@ fn in_session(row: &Row) -> Option<String> {
 }
 
 /// The beginning of the operation's id, by which `oneact show` finds it.
-fn short_id(row: &Row, digits: usize) -> String {
+fn short_id(row: &Row) -> String {
     let id = match (row.operation_id.as_str(), &row.parent) {
         (_, Some(_)) => "",
         ("", None) => &row.id,
         (operation, None) => operation,
     };
-    words::line(&id.chars().take(digits).collect::<String>())
+    words::line(&id.chars().take(ID).collect::<String>())
 }
 
-/// The fewest characters of an id: the kind, the time, and two more for runs of the same millisecond.
-const FEWEST: usize = 15;
-
-/// How many characters distinguish the operations.
-fn distinct(steps: &[SessionStep]) -> usize {
-    // The beginning of the id of a step of a task names the task.
-    let tasks = steps.iter().filter(|step| step.row.parent.is_none());
-    let ids: BTreeSet<&str> = tasks.map(|step| step.row.operation_id.as_str()).collect();
-    let pairs = ids.iter().zip(ids.iter().skip(1));
-    let common = pairs.map(|(one, next)| {
-        let pairs = one.chars().zip(next.chars());
-        pairs.take_while(|(one, next)| one == next).count()
-    });
-    FEWEST.max(common.max().unwrap_or_default() + 1)
-}
+/// The shown characters of an id: the kind, the time, and two more for runs of the same millisecond.
+const ID: usize = 15;
 
 /// The lines about operations without an answer.
 fn foot(all: &[Unanswered], view: &LedgerView) -> Vec<String> {
@@ -297,9 +282,6 @@ fn foot(all: &[Unanswered], view: &LedgerView) -> Vec<String> {
     lines
 }
 
-/// The widest name in columns for which the texts after the names are aligned.
-const NAME: usize = 30;
-
 /// `task_8 CAP-PRE-002 (#7) was performed although #3 has the same request, because …`
 fn because(whole: &WholeAnswer, columns: usize) -> String {
     let row = &whole.step.row;
@@ -309,7 +291,6 @@ fn because(whole: &WholeAnswer, columns: usize) -> String {
     let decision = &whole.decision;
     let before = decision.about.as_ref().map(|row| row.step_index);
     let reason = words::reason(decision);
-    let name = decision.reason.name().map(words::line).unwrap_or_default();
     let verb = match (&decision.reason, before) {
         (Reason::Ran(_), _) if whole.step.waits() => "waits, and was not performed;".to_owned(),
         (Reason::Ran(why), Some(before)) if why.name() == "retry" => {
@@ -322,25 +303,16 @@ fn because(whole: &WholeAnswer, columns: usize) -> String {
             format!("was not performed and repeated the answer of #{before}, because")
         }
         (Reason::Answered(_), None) => "was not performed, because".to_owned(),
-        (Reason::History, _) => {
-            return hanging(&format!("{subject}: {reason}"), columns, 2) + "\n";
-        }
+        (Reason::History, _) => "was performed:".to_owned(),
         (Reason::Ran(_) | Reason::Other(_), _) => "was performed, because".to_owned(),
     };
-    let mut lines = vec![(name, reason)];
-    lines.extend(words::differences(decision));
-    // A longer name, such as a path, gets a line of its own.
-    let names = lines.iter().map(|(name, _)| width(name));
-    let room = names.filter(|name| *name <= NAME).max().unwrap_or(0);
-    let mut text = hanging(&format!("{subject} {verb}"), columns, 2) + "\n";
-    for (name, said) in &lines {
-        if width(name) > room {
-            let name = hanging(name, columns - 2, 0).replace('\n', "\n  ");
-            text.extend(["  ", &name, "\n    ", &hanging(said, columns, 4), "\n"]);
-        } else {
-            let said = hanging(said, columns, room + 5);
-            text.extend(["  ", &padded(name, room), "   ", &said, "\n"]);
-        }
-    }
-    text
+    let name = decision.reason.name();
+    let name = name.map_or_else(String::new, |name| format!(" ({})", words::line(name)));
+    let differences = words::differences(decision);
+    let differences = differences.map(|(what, said)| format!("  {what}   {said}"));
+    let lines = [format!("{subject} {verb} {reason}{name}")];
+    let lines = lines.into_iter().chain(differences);
+    lines
+        .map(|line| hanging(&line, columns, 4) + "\n")
+        .collect()
 }

@@ -106,7 +106,7 @@ pub(super) fn import(args: &ImportArgs, interrupts: Interrupts) -> Result<ExitCo
     }
     if args.file.is_none() && !new.is_empty() && !args.yes {
         let listed = told::listed(&new);
-        if !io::stdin().is_terminal() {
+        if !host::input_is_a_terminal() {
             let why = "these configurations were found, not named, and their servers are programs; there is no terminal \
                        to ask at, so name a configuration (`oneact import FILE`), or give --yes";
             tell(&listed);
@@ -120,7 +120,7 @@ pub(super) fn import(args: &ImportArgs, interrupts: Interrupts) -> Result<ExitCo
             return Ok(printed("Nothing was written.\n", code));
         }
     }
-    let asks = !args.yes && io::stdin().is_terminal();
+    let asks = !args.yes && host::input_is_a_terminal();
     work.finish(new, asks)
 }
 
@@ -151,7 +151,7 @@ pub(super) fn add(args: &AddArgs, interrupts: Interrupts) -> Result<ExitCode, St
     };
     let command = command.map_err(stop(2))?;
     let new = work.sorted(&args.name, Start::Command(command), "the command line", &[]);
-    work.finish(new.into_iter().collect(), io::stdin().is_terminal())
+    work.finish(new.into_iter().collect(), host::input_is_a_terminal())
 }
 
 /// One change of the catalog.
@@ -284,9 +284,9 @@ impl<'p> CatalogImport<'p> {
         self.host.interrupts().stand_down();
         for (name, command, tools) in listed {
             let trust = self.trust(&name, &tools, asks);
-            let (text, named) = self.known.add((&name, &command), &tools, trust);
+            let (text, ids) = self.known.add((&name, &command), &tools, trust);
             self.text += &text;
-            self.told.added(&name, &command, &tools, &named, trust);
+            self.told.added(&name, &command, &tools, &ids, trust);
         }
         self.write()
     }

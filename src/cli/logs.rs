@@ -6,7 +6,7 @@ use std::{
     sync::OnceLock,
 };
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ColorChoice, ValueEnum};
 use serde_json::{Map, Value, json};
 use tracing::{
     Event, Level, Metadata, Subscriber,
@@ -32,18 +32,10 @@ pub(super) struct LogArgs {
     quiet: bool,
     /// When to print in colours; `auto` means on a terminal, unless `NO_COLOR` is set
     #[arg(long, value_enum, default_value_t, value_name = "WHEN", global = true)]
-    color: Colour,
+    color: ColorChoice,
     /// The format of messages on stderr
     #[arg(long, value_enum, default_value_t = LogForm::Text, value_name = "FORM", global = true)]
     log: LogForm,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum Colour {
-    #[default]
-    Auto,
-    Always,
-    Never,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -101,9 +93,9 @@ pub(super) fn in_colour(text: &str, colour: u8) -> String {
 pub(super) fn in_colours(stream: &impl IsTerminal) -> bool {
     let unset = || host::variable("NO_COLOR").is_none_or(|said| said.is_empty());
     match ARGS.get().copied().unwrap_or_default().color {
-        Colour::Always => true,
-        Colour::Never => false,
-        Colour::Auto => stream.is_terminal() && unset(),
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => stream.is_terminal() && unset(),
     }
 }
 

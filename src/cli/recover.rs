@@ -1,7 +1,7 @@
 //! `oneact recover`: settles interrupted plans without a task. Every run does this first.
 
 use std::{
-    io::{self, IsTerminal, Write as _},
+    io::{self, Write as _},
     process::ExitCode,
 };
 
@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::{
-    host::{Host, Interrupts},
+    host::{self, Host, Interrupts},
     perform::{self, Consent},
     task::visible,
 };
@@ -82,17 +82,17 @@ fn changes(path: &str, lines: &[String], columns: usize) -> String {
 fn asked(path: &str, lines: &[String], yes: Consent, interrupts: &Interrupts) -> Consent {
     let shown = changes(path, lines, columns());
     // If the changes cannot be shown, nobody can agree to them.
-    if io::stderr().write_all(shown.as_bytes()).is_err() {
-        return Consent::Refused;
-    }
-    if yes == Consent::Given {
-        return Consent::Given;
-    }
-    if !io::stdin().is_terminal() {
-        tell("oneact cannot ask without a terminal. Use --yes to make these changes.\n");
-        return Consent::Refused;
-    }
-    if agreed("Make these changes? [y/N] ", interrupts) {
+    let is_agreed = if yes == Consent::Given {
+        io::stderr().write_all(shown.as_bytes()).is_ok()
+    } else if host::input_is_a_terminal() {
+        agreed(&format!("{shown}Make these changes? [y/N] "), interrupts)
+    } else {
+        tell(&format!(
+            "{shown}oneact cannot ask without a terminal. Use --yes to make these changes.\n"
+        ));
+        false
+    };
+    if is_agreed {
         Consent::Given
     } else {
         Consent::Refused

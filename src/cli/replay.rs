@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::{
     host::{Interrupt, Interrupts},
     people::{Comparison, Effects, Ran, Repeated, Row, repeat},
-    perform::{Arrived, Reuse, Settings, perform},
-    task::Course,
+    perform::{Reuse, Settings},
 };
 
 use super::{
     ended::{Stop, json_line, printed, stop},
     printing::{LedgerView, SessionArgs, columns, counted, json, page, page_file::written, words},
+    run::unwatched,
     terminal::{fit, hanging},
 };
 
@@ -100,17 +100,10 @@ fn execute(
         ..Settings::of(view.project.clone())
     };
     let run = |task| {
-        let arrived = Arrived::read(Ok(task), host.moment(), host);
-        let answer = perform(
-            &arrived,
-            &settings,
-            host,
-            (&Course::default(), &|_| ()),
-            None,
-        );
+        let (answer, operation) = unwatched(task, &settings, host);
         Ran {
             outcome: answer.into_outcome(),
-            operation: arrived.operation,
+            operation,
         }
     };
     let repeated = if whole.sealed || row.state.is_none() {

@@ -15,15 +15,15 @@ use super::{
         columns, counted,
         page::{LINES, plan_page},
         page_file::written,
-        plan::{PlanReport, kind, moment, place},
+        plan::{PlanReport, moment},
     },
     rollback::plan_named,
     settings::FormArgs,
-    terminal::{fit, hanging, padded, width},
+    terminal::hanging,
 };
 use crate::{
     host::{Host, Interrupts},
-    perform::{Difference, FileExhibit, Mode, Settings, perform_own},
+    perform::{Mode, Settings, perform_own},
     task::{Outcome, Task, visible},
 };
 
@@ -84,60 +84,28 @@ pub(super) fn run(args: &ReportArgs, interrupts: Interrupts) -> Result<ExitCode,
     })
 }
 
+/// The facts in lines of at most that many columns. A path or a command is copied whole.
 fn for_terminal(told: &PlanReport<'_>, outcome: &Outcome, columns: usize) -> String {
-    let broken = |line: &str| hanging(&visible(line), columns, INDENT);
-    let fact = |label: &str, text: &str| broken(&format!("  {label:<8} {text}"));
-    // A path or a command is copied whole.
-    let whole = |label: &str, text: &str| visible(&format!("  {label:<8} {text}")).into_owned();
-    let mut lines = vec![broken(&format!(
+    let title = format!(
         "plan {} of {}: {} in {}, {}",
         told.text("plan_id"),
         told.text("task_id"),
         told.text("status"),
         told.duration(),
         moment(told.text("completed_at")),
-    ))];
-    for (done, action, what) in told.actions() {
-        lines.push(match done {
-            "done" => fact(done, action),
-            _ => fact(done, &format!("{action}: {what}")),
-        });
-        let by = |file: &&FileExhibit| file.actions.first().is_some_and(|first| first == action);
-        let files = told.files().iter().filter(by);
-        lines.extend(files.map(|file| changed(file, columns)));
-    }
-    for (action, _, message, remedy) in told.errors() {
-        // The failure of an action is told with the action.
-        match action {
-            Some(action) => lines.push(fact("remedy", &format!("{action}: {remedy}"))),
-            None => lines.extend([fact("error", message), fact("remedy", remedy)]),
+    );
+    let mut lines = vec![hanging(&visible(&title), columns, INDENT)];
+    let reports = outcome.reports.iter();
+    let reports = reports.map(|files| ("files", vec![files.directory.clone()]));
+    for (label, texts) in told.facts().into_iter().chain(reports) {
+        for (at, text) in texts.iter().enumerate() {
+            let first = if at == 0 { label } else { "" };
+            let line = visible(&format!("  {first:<8} {text}")).into_owned();
+            lines.push(match label {
+                "files" | "undo" => line,
+                _ => hanging(&line, columns, INDENT),
+            });
         }
     }
-    lines.extend(told.warnings().map(|warning| fact("warning", warning)));
-    let reports = outcome.reports.iter();
-    lines.extend(reports.map(|files| whole("files", &files.directory)));
-    let (sentence, command) = told.undo();
-    lines.push(match command {
-        Some(command) => whole("undo", &command),
-        None => fact("undo", &sentence),
-    });
     lines.join("\n") + "\n"
-}
-
-/// One line: what was done to the file, its path, and the lines that were added and removed.
-fn changed(file: &FileExhibit, columns: usize) -> String {
-    let since = match file.shown {
-        Difference::ChangedSince => " changed since",
-        _ => "",
-    };
-    let (more, less) = (file.summary.lines_added, file.summary.lines_removed);
-    let counts = match (more, less) {
-        // Not a text, or only its name or its permissions changed.
-        (0, 0) => since.trim_start().to_owned(),
-        _ => format!("+{more} −{less}{since}"),
-    };
-    let begin = format!("{}{:<8} ", " ".repeat(INDENT), kind(file));
-    let room = columns.saturating_sub(begin.len() + width(&counts) + 1);
-    let path = fit(&visible(&place(file)), room);
-    format!("{begin}{} {counts}", padded(&path, room))
 }

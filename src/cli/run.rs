@@ -13,8 +13,8 @@ use clap::error::{ContextKind, ContextValue};
 use crate::{
     host::{Host, Interrupts, Moment},
     people,
-    perform::{Arrived, Mode, Project, Reply, Settings, Through, broken, perform},
-    task::{Failure, Fault, Nameable},
+    perform::{Answer, Arrived, Mode, Project, Reply, Settings, Through, broken, perform},
+    task::{Course, Failure, Fault, Nameable, OperationId},
 };
 
 use super::{
@@ -61,6 +61,14 @@ pub(super) fn performed(
             refuse(unusable(&why, "oneact"), (form, reply), host)
         }
     }
+}
+
+/// Performs a task that nobody watches, as a part of another command.
+pub(super) fn unwatched(task: Vec<u8>, settings: &Settings, host: &Host) -> (Answer, OperationId) {
+    let arrived = Arrived::read(Ok(task), host.moment(), host);
+    let course = Course::default();
+    let answer = perform(&arrived, settings, host, (&course, &|_| ()), None);
+    (answer, arrived.operation)
 }
 
 /// The stored task of a request for an approval, which is performed in its session.

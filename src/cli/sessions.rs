@@ -22,7 +22,7 @@ pub(super) struct SessionsArgs {
     read: ReadArgs,
 }
 
-/// `sess-1  n8n · 2026-02-24 10:00 to 10:03 · 7 steps · 1 failed · 1 waiting · last failure …`
+/// `sess-1  n8n · 2026-02-24 10:00 to 2026-02-24 10:03 · 7 steps · 1 failed · 1 waiting · last failure …`
 pub(super) fn run(args: &SessionsArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let mut view = args.read.open(interrupts)?;
     let most = match args.limit {
@@ -54,12 +54,7 @@ const NAME: usize = 36;
 fn told(summary: &SessionSummary, view: &LedgerView) -> String {
     let counts = &summary.counts;
     let minute = |at: &str| view.time(at, "%Y-%m-%d %H:%M");
-    let (first, last) = (minute(&summary.first), minute(&summary.last));
-    let used = match (first.split_once(' '), last.split_once(' ')) {
-        _ if first == last => first,
-        (Some((day, _)), Some((same, clock))) if day == same => format!("{first} to {clock}"),
-        _ => format!("{first} to {last}"),
-    };
+    let used = format!("{} to {}", minute(&summary.first), minute(&summary.last));
     let number = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
     let failure = summary.last_failure.as_ref().map(|row| {
         let fault = row.fault.as_deref().unwrap_or("failed");

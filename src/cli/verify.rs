@@ -130,21 +130,12 @@ fn whole_lines(verdict: &Verdict, host: &Host) -> Vec<String> {
         }
         said => unsigned(said).to_owned(),
     });
-    let (which, them) = match verdict.alone {
-        0 => return lines,
-        alone if alone == verdict.links => {
-            lines.push(
-                "no anchor confirms the ledger: anyone who can write to it could have removed its newest links or rewritten all of it"
-                    .to_owned(),
-            );
-            return lines;
-        }
-        1 => ("one".to_owned(), "it"),
-        alone => (grouped(alone), "them"),
-    };
-    lines.push(format!(
-        "no anchor confirms {which} of the links yet: anyone who can write to the ledger could still remove {them}"
-    ));
+    if verdict.alone > 0 {
+        lines.push(format!(
+            "links that no anchor confirms: {}; anyone who can write to the ledger can remove or rewrite them",
+            grouped(verdict.alone)
+        ));
+    }
     lines
 }
 

@@ -318,9 +318,12 @@ fn the_commands_of_the_catalog_start_nothing_and_print_what_a_person_can_read() 
     let (code, block) = said(&["catalog", "render"]);
     assert_eq!((code, block.lines().count()), (0, 5), "{block}");
     let (code, shown) = said(&["catalog", "show", "for_all"]);
-    assert!(code == 0 && shown.contains("risk      medium:"), "{shown}");
+    assert!(
+        code == 0 && shown.contains("  risk              medium\n"),
+        "{shown}"
+    );
     let (code, found) = said(&["catalog", "search", "for_all"]);
-    assert_eq!((code, found.as_str()), (0, "for_all  id\n"));
+    assert_eq!((code, found.as_str()), (0, "for_all  id: for_all\n"));
     let (code, none) = said(&["catalog", "search", "nothing-like-this"]);
     assert!(code == 1 && none.starts_with("Nothing found."), "{none}");
     let (code, checked) = said(&["catalog", "check"]);

@@ -135,7 +135,7 @@ pub(crate) fn its_summary_is_shown(root: &Root, mut task: Value) {
     let id = asks(&root.run(&task));
     let words = |shown: &str| shown.split_whitespace().collect::<Vec<_>>().join(" ");
     let warning =
-        "Hidden in `plan_summary`: 22 characters that look like the credentials of a URL.";
+        "Hidden in `plan_summary`: 22 characters of what looks like the credentials of a URL.";
     let (_, shown) = at_a_terminal(root, "n\n", &["approve", &id]);
     assert!(words(&shown).contains(warning), "{shown}");
     let (_, shown, _) = oneact(root, &["approvals", &id, "--full"]);

@@ -103,8 +103,8 @@ fn a_person_is_told_what_is_hidden_in_another_step_than_that_of_the_secret() {
     let shown: Vec<&str> = shown.split_whitespace().collect();
     let shown = shown.join(" ");
     for told in [
-        "Hidden in `plan_summary`: 14 characters that equal a secret parameter",
-        "Hidden in `what` of the step `2 publish`: 14 characters that equal a secret parameter",
+        "Hidden in `plan_summary`: 14 characters of a secret parameter",
+        "Hidden in `what` of the step `2 publish`: 14 characters of a secret parameter",
         "Parts of 2 parameters are hidden, as said above.",
     ] {
         assert!(shown.contains(told), "{told}: {shown}");

@@ -173,25 +173,17 @@ session sess-1 · default · AGENT_AUTONOMOUS · 2026-02-24 · 8 steps
 fn why_a_step_ran_or_did_not_is_told_with_the_file_that_changed() {
     let root = eventful();
     let because = root.look(&["history", "--why", "task_8"]);
-    let [first, second, reason, file, facts] = because.lines()[..] else {
-        panic!("{}", because.out);
-    };
-    assert_eq!(
-        (first, second),
-        (
-            "task_8 CAP-PRE-001 (#7) was performed although #2 has the same request,",
-            "  because"
-        )
-    );
-    assert!(
-        reason.contains("input_changed") && reason.ends_with("an input has changed since"),
-        "{reason}"
-    );
-    assert!(file.ends_with("/store_1.mp4"), "{file}");
-    assert!(
-        facts.starts_with("    28 kB ") && facts.contains(" then, ") && facts.ends_with(" now"),
-        "{facts}"
-    );
+    let flat: Vec<&str> = because.out.split_whitespace().collect();
+    let flat = flat.join(" ");
+    for part in [
+        "task_8 CAP-PRE-001 (#7) was performed although #2 has the same request, because an input has changed since \
+         (input_changed)",
+        "/store_1.mp4 28 kB ",
+        " then, ",
+        " now",
+    ] {
+        assert!(flat.contains(part), "{part}: {flat}");
+    }
     // Wherever a line ends.
     let why = |step: &str| {
         let out = root.look(&["history", "--why", step]).out;

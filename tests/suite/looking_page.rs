@@ -200,7 +200,7 @@ fn a_page_that_cannot_be_written_is_an_error_and_leaves_nothing() {
 }
 
 #[test]
-fn ctrl_c_while_a_page_is_written_leaves_nothing() {
+fn ctrl_c_while_a_page_is_written_is_told_and_leaves_the_whole_page() {
     let root = eventful();
     let pages = root.path.join("pages");
     fs::create_dir(&pages).unwrap();
@@ -230,8 +230,9 @@ fn ctrl_c_while_a_page_is_written_leaves_nothing() {
         signal_child(&child, Signal::CONT);
         let exit = child.wait().unwrap().code();
         let left = names();
+        let page = fs::read_to_string(pages.join("page.html")).unwrap_or_default();
         let _ = fs::remove_file(pages.join("page.html"));
-        is_there.then_some((exit, left))
+        is_there.then_some((exit, left, page.ends_with("</html>\n")))
     };
-    assert_eq!((0..500).find_map(stopped), Some((Some(130), 0)));
+    assert_eq!((0..500).find_map(stopped), Some((Some(130), 1, true)));
 }

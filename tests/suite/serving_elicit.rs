@@ -117,7 +117,7 @@ fn the_form_says_what_is_hidden_outside_the_secret_pointers() {
     let question = client.wait(|message| message["method"] == "elicitation/create");
     let message = question["params"]["message"].as_str().unwrap();
     let words: Vec<&str> = message.split_whitespace().collect();
-    let warning = "Hidden in `what`: 14 characters that equal a secret parameter";
+    let warning = "Hidden in `what`: 14 characters of a secret parameter";
     assert!(words.join(" ").contains(warning), "{message}");
     assert!(!message.contains("all else"), "{message}");
     elicit(&mut client, &question, &json!({"action": "decline"}));

@@ -246,8 +246,8 @@ fn a_report_is_found_by_the_id_of_its_plan() {
     assert_eq!(exit, 0, "{shown}");
     for told in [
         "plan plan_42 of task_7: SUCCESS",
-        "done     a1",
-        "undo     oneact rollback agent_outputs/reports/",
+        "done     a1: ",
+        " oneact rollback agent_outputs/reports/",
     ] {
         assert!(shown.contains(told), "{shown}");
     }

@@ -94,13 +94,6 @@ impl Tool {
     }
 }
 
-/// A tool and the id of its entry.
-#[derive(Debug)]
-pub(crate) struct Named {
-    pub(crate) tool: String,
-    pub(crate) id: String,
-}
-
 /// The id of the tool with which a model proposes an improvised action.
 pub(crate) const IMPROVISE: &str = "improvise";
 
@@ -152,10 +145,10 @@ impl Known {
         (name, command): (&str, &Command),
         tools: &[Tool],
         trust: Trust,
-    ) -> (String, Vec<Named>) {
+    ) -> (String, Vec<String>) {
         self.servers.insert(name.to_owned());
         let mut text = format!("\n{}", command.table(name));
-        let (mut named, mut seen) = (Vec::new(), BTreeSet::new());
+        let (mut ids, mut seen) = (Vec::new(), BTreeSet::new());
         for tool in tools {
             if !seen.insert(&tool.name) {
                 continue;
@@ -163,12 +156,9 @@ impl Known {
             let id = id(name, &tool.name, &self.ids);
             self.ids.insert(id.clone());
             text += &entry(&id, name, tool, trust);
-            named.push(Named {
-                tool: tool.name.clone(),
-                id,
-            });
+            ids.push(id);
         }
-        (text, named)
+        (text, ids)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::{
-    printing::{LedgerView, columns, words},
+    printing::{LedgerView, columns, counted, words},
     terminal::{fit, hanging, padded, width, wrapped},
 };
 use crate::{
@@ -38,8 +38,7 @@ pub(super) fn document(request: &RequestedCall, host: &Host) -> Value {
 pub(super) fn reminder(request: &RequestedCall) -> Option<String> {
     let parameters = match request.about.hidden.len() {
         0 => return None,
-        1 => "one parameter".to_owned(),
-        several => format!("{several} parameters"),
+        several => counted(several as u64, "parameter"),
     };
     Some(format!(
         "Parts of {parameters} are hidden, as said above. {ADVICE}"
@@ -51,17 +50,18 @@ fn warning(unseen: &Unseen) -> String {
     let name = |name: &str| fit(&words::line(name), NAME);
     let step = unseen.step.as_deref();
     let step = step.map_or_else(String::new, |step| format!(" of the step `{}`", name(step)));
-    let secret = "a secret parameter or a variable of `env_pass`";
-    let url = "like the credentials of a URL";
     let parts = [
-        (unseen.secret_characters, "equal", secret),
-        (unseen.url_characters, "look", url),
+        (
+            unseen.secret_characters,
+            "of a secret parameter or a variable of `env_pass`",
+        ),
+        (
+            unseen.url_characters,
+            "of what looks like the credentials of a URL",
+        ),
     ];
-    let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
-    let parts = parts.map(|(count, verb, what)| match count {
-        1 => format!("1 character that {verb}s {what}"),
-        several => format!("{several} characters that {verb} {what}"),
-    });
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let parts = parts.map(|(count, of)| format!("{} {of}", counted(count as u64, "character")));
     let parts: Vec<String> = parts.collect();
     let (name, parts) = (name(&unseen.parameter), parts.join(", and "));
     format!("Hidden in `{name}`{step}: {parts}.")

@@ -1,10 +1,7 @@
 //! `oneact catalog check`: all findings about the catalog. `--live` compares it with the running servers, as `oneact
 //! doctor` does, and `--pin` binds entries to the tools of now.
 
-use std::{
-    io::{self, IsTerminal as _},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use camino::Utf8PathBuf;
 use clap::Args;
@@ -216,7 +213,7 @@ fn offer(
     pins: &[NewPin],
     interrupts: &Interrupts,
 ) -> Result<(), Stop> {
-    if pins.is_empty() || !io::stdin().is_terminal() {
+    if pins.is_empty() || !host::input_is_a_terminal() {
         return Ok(());
     }
     let before = CatalogFile::read(&project.catalog)?;

@@ -8,7 +8,8 @@ use super::super::printing::{Table, columns};
 use crate::{
     catalog::{Executor, Listed},
     task::{
-        Argument, Contexts, Network, OnDuplicate, Pipeline, PipelineApproval, SharedMemory, visible,
+        Argument, Contexts, Network, OnDuplicate, PipelineApproval, SharedMemory, visible,
+        visible_lines,
     },
 };
 
@@ -67,52 +68,27 @@ fn short(time: Duration) -> String {
     }
 }
 
+/// The widest name of a fact, and the blanks before and behind it.
+const INDENT: usize = 20;
+
+/// The facts of [`json_of`], each with its name. Lists of texts are in one line, and other values are JSON.
 pub(super) fn one(entry: &Listed) -> String {
-    let words = &entry.common;
-    let schema = serde_json::to_string_pretty(&entry.schema).unwrap_or_default();
-    let risk = &entry.assessment;
-    let why = match risk.because.join("; ") {
-        none if none.is_empty() => risk.risk.to_string(),
-        why => format!("{}: {why}", risk.risk),
-    };
-    let by = match &entry.executor {
-        Executor::Tool { tool, server } => format!("{tool} @ {server}"),
-        Executor::FilePlan => "the plan executor".to_owned(),
-        Executor::Steps(steps) => {
-            let steps = steps
-                .iter()
-                .map(|(id, capability)| format!("{id} ({capability})"));
-            format!("the steps {}", steps.collect::<Vec<_>>().join(", "))
-        }
-        Executor::Pipeline(pipeline) => {
-            format!("a plan: {}", words_of(&pipeline.command).join(" "))
-        }
-    };
-    let (writes, network, waits) = match &entry.executor {
-        Executor::Pipeline(pipeline) => limits(pipeline),
-        _ => Default::default(),
-    };
-    let version = words.version.map(|version| version.to_string());
-    let lines = [
-        ("what", words.description.clone()),
-        ("by", by),
-        ("writes", writes),
-        ("network", network.to_owned()),
-        ("approval", waits.to_owned()),
-        ("version", version.unwrap_or_default()),
-        ("aliases", words.aliases.join(", ")),
-        ("tags", words.tags.join(", ")),
-        ("examples", words.examples.join(" | ")),
-        ("risk", why),
-        ("contexts", entry.available_in.names().join(", ")),
-        ("repeated", duplicates(entry.on_duplicate)),
-        ("fence", entry.fence.join(", ")),
-    ];
-    let lines = lines.iter().filter(|(_, value)| !value.is_empty());
-    let lines = lines.map(|(name, value)| format!("  {name:<9} {}\n", visible(value)));
-    let (id, lines) = (visible(&entry.id), lines.collect::<String>());
-    let schema = schema.replace('\n', "\n            ");
-    format!("{id}\n{lines}  schema    {schema}\n")
+    let document = json_of(entry);
+    let facts = document.as_object().into_iter().flatten();
+    let lines = facts.filter_map(|(name, value)| {
+        let said = match value {
+            Value::Null => return None,
+            Value::String(text) => text.clone(),
+            Value::Array(all) if all.iter().all(Value::is_string) => {
+                let texts = all.iter().filter_map(Value::as_str);
+                texts.collect::<Vec<_>>().join("; ")
+            }
+            other => serde_json::to_string_pretty(other).unwrap_or_default(),
+        };
+        let said = visible_lines(&said).replace('\n', &format!("\n{}", " ".repeat(INDENT)));
+        (!said.is_empty()).then(|| format!("  {name:<16}  {said}\n"))
+    });
+    lines.collect()
 }
 
 /// The command as the catalog spells it.
@@ -122,29 +98,6 @@ fn words_of(command: &[Argument]) -> Vec<String> {
         Argument::Parameter(name) => format!("{{{name}}}"),
     };
     command.iter().map(word).collect()
-}
-
-/// What a pipeline may write to, whether it may use the network, and whether a plan with it waits.
-fn limits(pipeline: &Pipeline) -> (String, &'static str, &'static str) {
-    let writes: Vec<String> = pipeline
-        .writes
-        .iter()
-        .map(|dir| format!("{dir}/**"))
-        .collect();
-    let writes = if writes.is_empty() {
-        "its temporary directory".to_owned()
-    } else {
-        writes.join(", ")
-    };
-    let network = match pipeline.network {
-        Network::Refused => "refused",
-        Network::Allowed => "allowed",
-    };
-    let waits = match pipeline.approval {
-        PipelineApproval::NotNeeded => "by the risk of the plan",
-        PipelineApproval::Needed => "a plan with it waits",
-    };
-    (writes, network, waits)
 }
 
 pub(super) fn json_of(entry: &Listed) -> Value {

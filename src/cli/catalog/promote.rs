@@ -1,10 +1,7 @@
 //! `oneact catalog promote`: adds a workflow to the catalog that repeats what an improvised action did (R-003-09). Only a
 //! person does this, and the workflow is no action until the person says so.
 
-use std::{
-    io::{self, IsTerminal as _},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
@@ -20,7 +17,7 @@ use super::{
 };
 use crate::{
     catalog::{Promoted, promote},
-    host::{Host, Interrupts},
+    host::{self, Host, Interrupts},
     people::trace,
     task::visible,
 };
@@ -51,7 +48,7 @@ pub(super) fn run(args: &PromoteArgs, interrupts: Interrupts) -> Result<ExitCode
     let promoted = promote((path, &before.text), &args.id, &trace, (&project.root, &at));
     let Promoted { text, catalog } = promoted.map_err(stop(2))?;
     if !args.yes {
-        if !io::stdin().is_terminal() {
+        if !host::input_is_a_terminal() {
             let why =
                 "there is no terminal to ask at; a person who has read the calls can give --yes";
             return Err(stop(2)(why));

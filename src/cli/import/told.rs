@@ -1,12 +1,12 @@
 //! What an import tells: on stderr what is missing, on stdout what was added.
 
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::fmt::Write as _;
 
 use camino::Utf8Path;
 use similar::TextDiff;
 
 use crate::{
-    catalog::{Command, Named, Tool, Trust, one_line},
+    catalog::{Command, Tool, Trust, one_line},
     cli::printing::counted,
     host,
     task::{visible, visible_lines},
@@ -70,11 +70,11 @@ impl ImportReport {
         name: &str,
         command: &Command,
         tools: &[Tool],
-        named: &[Named],
+        ids: &[String],
         trust: Trust,
     ) {
         self.servers += 1;
-        self.entries += named.len() as u64;
+        self.entries += ids.len() as u64;
         let unset = command.secrets.iter().map(|(name, _)| name);
         for name in unset.filter(|name| host::variable(name).is_none()) {
             if !self.to_export.contains(name) {
@@ -84,32 +84,15 @@ impl ImportReport {
         if trust == Trust::Worst {
             self.doubted += tools.iter().filter(|tool| tool.hints_lower()).count() as u64;
         }
-        let ids = named.iter().map(|named| named.id.clone());
-        let mut shown: Vec<String> = ids.take(SHOWN).collect();
-        let more = named.len().saturating_sub(SHOWN);
+        let mut shown: Vec<String> = ids.iter().take(SHOWN).cloned().collect();
+        let more = ids.len().saturating_sub(SHOWN);
         shown.extend((more > 0).then(|| format!("and {more} more")));
-        let count = counted(named.len() as u64, "tool");
-        let ids = match shown.join(", ") {
+        let count = counted(ids.len() as u64, "tool");
+        let shown = match shown.join(", ") {
             none if none.is_empty() => none,
             ids => format!(": {ids}"),
         };
-        self.lines.push(format!("{name} has {count}{ids}"));
-        let mut seen = BTreeSet::new();
-        for tool in tools.iter().filter(|tool| !seen.insert(&tool.name)) {
-            self.lines.push(format!(
-                "  {} is listed again; the first tool of that name is used",
-                visible(&one_line(&tool.name))
-            ));
-        }
-        // An id that cannot be found out from the name of the tool.
-        for Named { tool, id } in named {
-            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-            let same = id.ends_with(&tool.replace('-', "_").to_lowercase());
-            if !tool.chars().all(plain) || !same {
-                self.lines
-                    .push(format!("  {} is called as {id}", visible(&one_line(tool))));
-            }
-        }
+        self.lines.push(format!("{name} has {count}{shown}"));
     }
 
     /// The text if the catalog stays as it is.

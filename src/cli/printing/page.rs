@@ -103,19 +103,13 @@ fn badge(row: &Row) -> String {
 fn section(whole: &WholeAnswer, view: &LedgerView, room: &mut PageRoom) -> String {
     let row = &whole.step.row;
     let answer = row.response.as_deref().and_then(read_response);
-    let facts = facts(whole, answer.as_ref(), view);
-    let facts = facts.into_iter().filter(|(_, lines)| !lines.is_empty());
-    let facts = facts.map(|(label, lines)| {
-        let lines: Vec<String> = lines.iter().map(|line| escaped(line)).collect();
-        (label, lines.join("<br>"))
-    });
     format!(
         "<section id=\"step-{n}\">\n<h2><span class=\"soft\">#{n}</span> {} {} <span class=\"soft\">{}</span></h2>\n\
          {}{}{}{}</section>\n",
         escaped(words::action(row)),
         badge(row),
         escaped(&words::task(row)),
-        list(facts),
+        list(facts(whole, answer.as_ref(), view)),
         outputs(whole, answer.as_ref(), view, room),
         recorded("request", row.request.as_deref()),
         recorded("answer", row.response.as_deref()),

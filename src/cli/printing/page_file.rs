@@ -1,14 +1,14 @@
 //! Writes a page to the file that a person names: completely or not at all.
 
 use std::{
-    fs::{self, File, Metadata},
+    fs::{self, File},
     io,
     io::Write as _,
     os::unix::fs::MetadataExt as _,
     process::ExitCode,
 };
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use rustix::fs::fstat;
 
 use serde_json::{Map, Value};
@@ -41,23 +41,20 @@ pub(crate) fn written(
     if is_stdout(&path) {
         return Ok(printed(page, 0));
     }
-    write(&path, page.as_bytes(), interrupts).map_err(|error| {
-        stop(code_or_signal(1, interrupts))(format!("cannot write {path}: {error}"))
-    })?;
+    write(&path, page.as_bytes(), interrupts)
+        .map_err(|error| stop(1)(format!("cannot write {path}: {error}")))?;
     let mut document = Map::from_iter([("file".to_owned(), path.as_str().into())]);
     document.extend(facts.map(|(key, value)| (key.to_owned(), value)));
     let told = || visible(&format!("Wrote {path}: {told}.")).into_owned() + "\n";
-    Ok(form.printed(&document, told, 0))
+    Ok(form.printed(&document, told, code_or_signal(0, interrupts)))
 }
 
 /// Whether the path is in a directory of oneact.
 fn is_record(path: &Utf8Path, project: &Project) -> bool {
-    let real = |path: &Utf8Path| path.canonicalize_utf8().unwrap_or_else(|_| path.to_owned());
-    let place = led_to(path).unwrap_or_else(|_| path.to_owned());
-    let dir = place.parent().map(real).unwrap_or(place);
+    let place = host::resolved(path.as_std_path());
     let below = ["agent_outputs/reports", "agent_logs"].map(|dir| project.root.join(dir));
     let mut own = below.iter().chain([&project.state_dir]);
-    own.any(|own| dir.starts_with(real(own)))
+    own.any(|own| place.starts_with(host::resolved(own.as_std_path())))
 }
 
 /// Whether the path names the file that stdout is, e.g. `/dev/stdout`.
@@ -68,56 +65,18 @@ fn is_stdout(path: &Utf8Path) -> bool {
     (there.dev(), there.ino()) == (stdout.st_dev, stdout.st_ino)
 }
 
-/// Writes a whole file or nothing, also through a symbolic link. A pipe or device is written to directly.
+/// Writes a whole file or nothing, also through a symbolic link. A pipe or device is written to directly. A new file is
+/// readable for its owner only, because the page can contain secrets; a file that is replaced keeps its mode.
 fn write(path: &Utf8Path, bytes: &[u8], interrupts: &Interrupts) -> io::Result<()> {
     let there = fs::metadata(path).ok();
     if there.as_ref().is_some_and(|there| !there.is_file()) {
         return File::options().write(true).open(path)?.write_all(bytes);
     }
-    let path = led_to(path)?;
-    // A signal that ends the process would leave the temporary file.
+    // A signal that ends the process would leave a part of the file beside it.
     interrupts.stand_by();
-    let placed = place(&path, bytes, there.as_ref(), interrupts);
+    let placed = host::place(host::resolved(path.as_std_path()), bytes, there.as_ref());
     interrupts.stand_down();
     placed
-}
-
-/// Writes a new file beside the place, and moves it there unless a signal was caught.
-fn place(
-    path: &Utf8Path,
-    bytes: &[u8],
-    there: Option<&Metadata>,
-    interrupts: &Interrupts,
-) -> io::Result<()> {
-    let dir = path.parent().unwrap_or(Utf8Path::new("."));
-    // A new file is readable for its owner only, because the page can contain secrets.
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
-    file.write_all(bytes)?;
-    // A file that is replaced keeps its mode.
-    if let Some(there) = there {
-        file.as_file().set_permissions(there.permissions())?;
-    }
-    file.as_file().sync_all()?;
-    if let Some(signal) = interrupts.caught() {
-        return Err(io::Error::other(format!("cancelled by {}", signal.name())));
-    }
-    file.persist(path)?;
-    Ok(())
-}
-
-/// The path to which a symbolic link leads, also if nothing exists there yet.
-fn led_to(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
-    // The kernel follows the same number of links.
-    const LINKS: usize = 40;
-    let mut path = path.to_owned();
-    for _ in 0..LINKS {
-        match path.read_link_utf8() {
-            Ok(target) => path = path.parent().unwrap_or(Utf8Path::new("/")).join(target),
-            // The path is no link, or does not exist.
-            Err(_) => return Ok(path),
-        }
-    }
-    Err(io::Error::other("too many symbolic links"))
 }
 
 #[cfg(test)]

@@ -37,32 +37,36 @@ impl<'a> PlanReport<'a> {
         self.found.as_ref().map_or(&[], |found| &found.files)
     }
 
-    /// The actions: whether each was done, its id, and what it did or why it did not.
-    pub(crate) fn actions(&self) -> impl Iterator<Item = (&'static str, &'a str, &'a str)> {
-        let lists = [
+    /// The facts, each with its label, for a terminal and for a page.
+    pub(crate) fn facts(&self) -> Vec<(&'static str, Vec<String>)> {
+        let mut facts = Vec::new();
+        for (list, done, what) in [
             ("actions_completed", "done", "output"),
             ("actions_failed", "failed", "error_message"),
             ("actions_skipped", "skipped", "reason"),
-        ];
-        lists.into_iter().flat_map(|(list, done, what)| {
-            let all = all(self.report, list);
-            all.map(move |action| (done, text(action, "action_id"), text(action, what)))
-        })
-    }
-
-    pub(crate) fn warnings(&self) -> impl Iterator<Item = &'a str> {
-        all(self.report, "warnings").filter_map(Value::as_str)
-    }
-
-    /// Each error with its action, if it is of one, its class, its message and a remedy.
-    pub(crate) fn errors(
-        &self,
-    ) -> impl Iterator<Item = (Option<&'a str>, &'a str, &'a str, &'static str)> {
-        all(self.report, "errors").map(|error| {
-            let action = error.pointer("/details/action_id").and_then(Value::as_str);
-            let (class, message) = (text(error, "error_type"), text(error, "message"));
-            (action, class, message, self.remedy(error))
-        })
+        ] {
+            for action in all(self.report, list) {
+                let (id, what) = (text(action, "action_id"), text(action, what));
+                let first =
+                    |file: &&FileExhibit| file.actions.first().is_some_and(|first| first == id);
+                let files = self.files().iter().filter(first).map(changed);
+                let told = [format!("{id}: {what}")].into_iter();
+                facts.push((done, told.chain(files).collect()));
+            }
+        }
+        for error in all(self.report, "errors") {
+            let class = text(error, "error_type").to_ascii_lowercase();
+            // The message of an action is told with the action.
+            let told = match error.pointer("/details/action_id").and_then(Value::as_str) {
+                Some(action) => format!("{action}: {class}"),
+                None => format!("{class}: {}", text(error, "message")),
+            };
+            facts.push(("error", vec![told, self.remedy(error).to_owned()]));
+        }
+        let warnings = all(self.report, "warnings").filter_map(Value::as_str);
+        facts.extend(warnings.map(|warning| ("warning", vec![warning.to_owned()])));
+        facts.push(("undo", self.undo()));
+        facts
     }
 
     fn remedy(&self, error: &Value) -> &'static str {
@@ -86,13 +90,8 @@ impl<'a> PlanReport<'a> {
         }
     }
 
-    /// How the plan can be undone: a sentence, and a command.
-    pub(crate) fn undo(&self) -> (String, Option<String>) {
-        let command = || {
-            let manifest = self.text("rollback_manifest");
-            let directory = manifest.rsplit_once('/').map_or(manifest, |(dir, _)| dir);
-            Some(format!("oneact rollback {directory}"))
-        };
+    /// How the plan can be undone: a sentence, and a command if it can.
+    fn undo(&self) -> Vec<String> {
         let sentence = match self.found.as_ref().map(|found| &found.undo) {
             Err(failure) => format!("{}.", failure.message),
             Ok(Undo::Nothing) => "No file was changed.".to_owned(),
@@ -101,12 +100,15 @@ impl<'a> PlanReport<'a> {
             }
             Ok(Undo::Undone(at)) => format!("Undone by a rollback at {}.", moment(at)),
             Ok(Undo::Expired) => "The time is over for which backups are kept.".to_owned(),
-            Ok(Undo::Possible(None)) => return ("Possible with:".to_owned(), command()),
-            Ok(Undo::Possible(Some(at))) => {
-                return (format!("Possible until {}, with:", moment(at)), command());
+            Ok(Undo::Possible(until)) => {
+                let until = until.as_ref().map(|at| format!(" until {}", moment(at)));
+                let manifest = self.text("rollback_manifest");
+                let directory = manifest.rsplit_once('/').map_or(manifest, |(dir, _)| dir);
+                let possible = format!("Possible{}, with:", until.unwrap_or_default());
+                return vec![possible, format!("oneact rollback {directory}")];
             }
         };
-        (sentence, None)
+        vec![sentence]
     }
 
     /// Whether the plan itself undid its changes.
@@ -147,6 +149,20 @@ pub(crate) fn kind(file: &FileExhibit) -> &'static str {
         ReportedChange::Delete => "deleted",
         ReportedChange::Rename => "renamed",
     }
+}
+
+/// What was done to the file, its path, and the lines that were added and removed.
+fn changed(file: &FileExhibit) -> String {
+    let counts = match (file.summary.lines_added, file.summary.lines_removed) {
+        // Not a text, or only its name or its permissions changed.
+        (0, 0) => String::new(),
+        (more, less) => format!(" +{more} −{less}"),
+    };
+    let since = match file.shown {
+        Difference::ChangedSince => " (changed since)",
+        _ => "",
+    };
+    format!("{} {}{counts}{since}", kind(file), place(file))
 }
 
 /// The path, of a renamed file both.

@@ -294,7 +294,7 @@ fn a_person_is_told_what_is_hidden_outside_the_secret_pointers() {
     let mut with_secret = task("alice@good.example, mallory@evil.example");
     with_secret["dispatch"]["parameters"]["token"] = json!(", mallory@evil.example");
     let id = asks(&root.run(&with_secret));
-    let warning = "Hidden in `what`: 22 characters that equal a secret parameter";
+    let warning = "Hidden in `what`: 22 characters of a secret parameter";
     let advice = "Ask the sender what the hidden characters are before you approve.";
     let (_, asked) = at_a_terminal(&root, "n\n", &["approve", &id]);
     let (_, listed, _) = oneact(&root, &["approvals"]);
@@ -310,7 +310,7 @@ fn a_person_is_told_what_is_hidden_outside_the_secret_pointers() {
         );
     }
     assert!(
-        asked.contains("Parts of one parameter are hidden, as said above."),
+        asked.contains("Parts of 1 parameter are hidden, as said above."),
         "{asked}"
     );
     let (_, document, _) = oneact(&root, &["approvals", &id, "--json"]);
@@ -338,7 +338,7 @@ fn words_in_the_credentials_of_a_url_are_shown() {
         "{shown}"
     );
     let shown: Vec<&str> = shown.split_whitespace().collect();
-    let warning = "Hidden in `what`: 4 characters that look like the credentials of a URL.";
+    let warning = "Hidden in `what`: 4 characters of what looks like the credentials of a URL.";
     assert!(shown.join(" ").contains(warning), "{shown:?}");
 }
 

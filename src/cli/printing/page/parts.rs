@@ -43,9 +43,13 @@ pub(super) fn escaped(text: &str) -> String {
     shown
 }
 
-/// A list of names and values, which are HTML.
-pub(super) fn list(facts: impl Iterator<Item = (&'static str, String)>) -> String {
-    let each = facts.map(|(name, value)| format!("<dt>{name}</dt><dd>{value}</dd>\n"));
+/// A list of facts, each with its label. One that is not known has no lines.
+pub(super) fn list(facts: Vec<(&'static str, Vec<String>)>) -> String {
+    let known = facts.into_iter().filter(|(_, lines)| !lines.is_empty());
+    let each = known.map(|(label, lines)| {
+        let lines: Vec<String> = lines.iter().map(|line| escaped(line)).collect();
+        format!("<dt>{label}</dt><dd>{}</dd>\n", lines.join("<br>"))
+    });
     format!("<dl>\n{}</dl>\n", each.collect::<String>())
 }
 

@@ -8,9 +8,9 @@ use crate::{
     perform::{DiffLine, DiffMark, Difference, FileExhibit, Word},
 };
 
-use super::parts::{block, document, escaped};
+use super::parts::{block, document, escaped, list};
 
-/// With more files or actions than this, they are folded.
+/// With more files than this, they are folded.
 const OPEN: usize = 10;
 
 /// The page of one plan.
@@ -41,31 +41,9 @@ pub(crate) fn plan_page(told: &PlanReport<'_>) -> String {
     document(&title, &header, &main, from)
 }
 
-/// What the plan did, below a heading of the second level.
+/// What the plan did, and the changes of its files.
 pub(super) fn parts(told: &PlanReport<'_>) -> String {
-    let parts = [
-        ("Errors", errors(told)),
-        ("Actions", actions(told)),
-        ("Warnings", warnings(told)),
-        ("Undo", undo(told)),
-        ("Changes", changes(told.files())),
-    ];
-    let parts = parts.iter().filter(|(_, inside)| !inside.is_empty());
-    let parts = parts.map(|(title, inside)| format!("<h3>{title}</h3>\n{inside}"));
-    parts.collect()
-}
-
-fn errors(told: &PlanReport<'_>) -> String {
-    let each = told.errors().map(|(action, class, message, remedy)| {
-        let action = action.map(|action| format!("{} · ", escaped(action)));
-        format!(
-            "<div class=\"failure\"><p><strong>{}{}</strong></p><p>{}</p><p class=\"soft\">{remedy}</p></div>\n",
-            action.unwrap_or_default(),
-            escaped(&class.to_ascii_lowercase()),
-            escaped(message)
-        )
-    });
-    each.collect()
+    list(told.facts()) + &changes(told.files())
 }
 
 /// `3 files, +12 −4`
@@ -89,50 +67,8 @@ fn counts(more: u64, less: u64) -> String {
     )
 }
 
-fn actions(told: &PlanReport<'_>) -> String {
-    let items = told.actions().map(|(word, id, what)| {
-        let class = match word {
-            "done" => "good",
-            "failed" => "bad",
-            _ => "wait",
-        };
-        format!(
-            "<li><span class=\"state {class}\">{word}</span> <strong>{}</strong><br>{}</li>\n",
-            escaped(id),
-            escaped(what)
-        )
-    });
-    let items: Vec<String> = items.collect();
-    if items.is_empty() {
-        return String::new();
-    }
-    format!(
-        "<details{}><summary>{}</summary><ol class=\"actions\">\n{}</ol></details>\n",
-        open(items.len()),
-        counted(items.len() as u64, "action"),
-        items.concat()
-    )
-}
-
-/// Whether details are unfolded at first.
-fn open(count: usize) -> &'static str {
-    if count > OPEN { "" } else { " open" }
-}
-
-fn warnings(told: &PlanReport<'_>) -> String {
-    let each = told.warnings();
-    let each = each.map(|warning| format!("<p>{}</p>\n", escaped(warning)));
-    each.collect()
-}
-
-fn undo(told: &PlanReport<'_>) -> String {
-    let (sentence, command) = told.undo();
-    let command = command.map(|command| block(&command)).unwrap_or_default();
-    format!("<p>{}</p>\n{command}", escaped(&sentence))
-}
-
 fn changes(files: &[FileExhibit]) -> String {
-    let open = open(files.len());
+    let open = if files.len() > OPEN { "" } else { " open" };
     let each = files.iter().map(|file| {
         format!(
             "<details class=\"file\"{open}><summary><h4>{}</h4> <span class=\"soft\">{}</span> {}</summary>\n\
