@@ -279,12 +279,12 @@ impl Doctor<'_> {
             },
             Ok((Probed::Directory(room), _)) if room.free_bytes < NEARLY_FULL => about.warning(
                 FindingKind::StoreNearlyFull,
-                format!("{} has only {} left", room.tried, bytes(room.free_bytes)),
+                format!("{} has only {} left", room.tried, mebibytes(room.free_bytes)),
                 "free some space, or name another directory with `[storage] uri`",
             ),
             Ok((Probed::Directory(room), store)) => {
                 let dir = store.dir().unwrap_or(&room.tried);
-                let free = bytes(room.free_bytes);
+                let free = mebibytes(room.free_bytes);
                 let what = format!("{dir} can be written to; {free} are free");
                 about.good(FindingKind::StoreGood, what)
             }
@@ -419,16 +419,6 @@ const CORRECT: &str = "correct the entry; tasks that do not use it can still be 
 const OF_PLANS: &str = "correct the entry; until then, file plans are refused";
 const NO_SUCH_ID: &str = "correct the id on the command line, or add the capability to the catalog";
 
-fn bytes(number: u64) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    let mut unit = "bytes";
-    let mut shown = number;
-    for larger in UNITS {
-        if shown < 1024 {
-            break;
-        }
-        shown /= 1024;
-        unit = larger;
-    }
-    format!("{shown} {unit}")
+fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", bytes >> 20)
 }

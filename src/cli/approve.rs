@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use super::{
     ended::{Stop, json_line, printed, stop},
-    printing::{LedgerView, SessionArgs, columns},
+    printing::{LedgerView, SessionArgs},
     run::run,
     settings::{FormArgs, PlaceArgs, RunArgs, TaskArgs},
     streams::tell,
-    terminal::{self, readable},
+    terminal,
     watched::AnswerForm,
 };
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
     task::{Answer, Failure, IMPROVISED},
 };
 
-use request::{ValueLength, document, reminder, shown};
+use request::{ValueLength, document, reminder, shown, with_diff};
 
 /// The largest file of a signature, in bytes.
 const MOST_SIGNATURE: u64 = 64 << 10;
@@ -123,9 +123,7 @@ pub(super) fn list(args: &ApprovalsArgs, interrupts: Interrupts) -> Result<ExitC
         } else {
             ValueLength::Short
         };
-        let diff = request.about.diff.iter();
-        let diff = diff.map(|diff| format!("\n{}", readable(diff, columns())));
-        shown(&request, &view, values) + &diff.collect::<String>()
+        with_diff(&request, &view, values)
     };
     Ok(form.printed(&document(&request, &view.host), text, 0))
 }
@@ -264,9 +262,7 @@ fn signed(key: &str, statement: &str) -> Result<String, Stop> {
 
 /// Asks at the terminal.
 fn agreed(request: &RequestedCall, answer: Answer, view: &LedgerView) -> bool {
-    let mut text = shown(request, view, ValueLength::Short);
-    let diff = request.about.diff.as_deref();
-    text.extend(diff.map(|diff| readable(diff, columns())));
+    let mut text = with_diff(request, view, ValueLength::Short);
     if answer == Answer::Denied {
         text.push_str("Deny? [y/N] ");
         return terminal::agreed(&text, view.host.interrupts());
@@ -282,7 +278,7 @@ fn agreed(request: &RequestedCall, answer: Answer, view: &LedgerView) -> bool {
     let intent = intent.get(..12).unwrap_or(intent);
     text.extend([what, " intent ", intent, "\n"]);
     let mut why = request.about.why.iter();
-    if diff.is_none() && why.any(|why| why.contains("cannot be undone")) {
+    if request.about.diff.is_none() && why.any(|why| why.contains("cannot be undone")) {
         text.push_str("This cannot be undone. ");
     }
     text.push_str("Approve? [y/N] ");
@@ -317,10 +313,7 @@ impl HostedRequests {
 impl Requests for HostedRequests {
     fn shown(&self, id: &str, intent_hash: &str) -> Result<String, String> {
         let (view, request) = self.find(id, intent_hash)?;
-        let mut text = shown(&request, &view, ValueLength::Whole);
-        let diff = request.about.diff.as_deref();
-        text.extend(diff.map(|diff| readable(diff, columns())));
-        Ok(text)
+        Ok(with_diff(&request, &view, ValueLength::Whole))
     }
 
     fn decide(

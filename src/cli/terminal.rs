@@ -148,21 +148,9 @@ fn in_colours(line: &str) -> String {
     }
 }
 
-/// The colour of a line as in `git diff` (ECMA-48 SGR).
+/// The colour of a line of a diff, as in `git diff` (ECMA-48 SGR).
 fn colour(line: &str) -> Option<u8> {
-    let headers = [
-        "diff ",
-        "index ",
-        "--- ",
-        "+++ ",
-        "new file ",
-        "deleted file ",
-        "old mode ",
-        "new mode ",
-        "rename ",
-        "similarity ",
-    ];
-    if headers.iter().any(|header| line.starts_with(header)) {
+    if line.starts_with("--- ") || line.starts_with("+++ ") {
         return Some(1);
     }
     match line.bytes().next() {

@@ -15,7 +15,7 @@ use crate::{
 use super::{
     ended::{Stop, printed, stop},
     help,
-    printing::counted,
+    printing::{counted, duration},
     settings::{FormArgs, PlaceArgs},
 };
 
@@ -97,7 +97,7 @@ fn stopped(told: &Stopping) -> String {
     format!("{} {what}.\n", visible(&about.name))
 }
 
-/// `everything  pid 4711 · 12 runs · for 3m 20s · idle for 12s of 10m`
+/// `everything  pid 4711 · 12 runs · for 3 min 20 s · idle for 12.0 s of 10 min 00 s`
 fn line(about: &About) -> String {
     let now = match about.idle {
         Some(idle) => format!("idle for {} of {}", words(idle), words(about.idle_limit)),
@@ -113,15 +113,8 @@ fn line(about: &About) -> String {
     )
 }
 
-/// `12s`, `3m 20s`, `1h 5m`
-fn words(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds}s"),
-        (0, minutes, 0) => format!("{minutes}m"),
-        (0, minutes, seconds) => format!("{minutes}m {seconds}s"),
-        (hours, minutes, _) => format!("{hours}h {minutes}m"),
-    }
+fn words(time: Duration) -> String {
+    duration(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
 fn document(about: &About) -> Value {

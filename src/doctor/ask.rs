@@ -9,7 +9,7 @@ use crate::{
     host::Host,
     mcp::{inspect, short_name},
     record::Project,
-    task::{Failure, Fault, OperationId, nearest},
+    task::{Failure, Fault, OperationId, few, nearest},
 };
 
 /// The most names of tools in a message.
@@ -42,15 +42,7 @@ pub(crate) fn input_schema(
 
 fn unknown(server: &Server, tool: &str, names: &[String]) -> Failure {
     let meant = match nearest(tool, names.iter().map(String::as_str)) {
-        None => {
-            let shown = names.get(..MOST).unwrap_or(names).join(", ");
-            let more = if names.len() > MOST {
-                " and others"
-            } else {
-                ""
-            };
-            format!("its tools are {shown}{more}")
-        }
+        None => format!("its tools are {}", few(names, MOST, ", ")),
         Some(near) => format!("did you mean {near}?"),
     };
     let name = &server.name;

@@ -1,6 +1,6 @@
 //! The findings of an examination: a closed list of kinds. Each finding has a level, a text and a remedy.
 
-use std::{fmt, time::Duration};
+use std::fmt;
 
 use serde::Serialize;
 
@@ -256,14 +256,6 @@ impl Finding {
 
 pub(super) fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
-}
-
-pub(super) fn time(duration: Duration) -> String {
-    if duration < Duration::from_secs(10) {
-        format!("{} ms", duration.as_millis())
-    } else {
-        format!("{} s", duration.as_secs())
-    }
 }
 
 #[cfg(test)]

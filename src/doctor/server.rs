@@ -12,7 +12,7 @@ use crate::{
     task::{Failure, redact_presigned, redact_value},
 };
 
-use super::{About, CORRECT, Doctor, Finding, FindingKind, Subject, count, finding::time};
+use super::{About, CORRECT, Doctor, Finding, FindingKind, Subject, count};
 
 /// The era of a version of MCP. Versions are ISO dates, so their texts compare as dates.
 fn era(version: &str) -> &'static str {
@@ -69,9 +69,8 @@ impl Doctor<'_> {
                 let info = report.server_info.as_ref();
                 let name = info.map(|(name, version)| format!("{name} {version}"));
                 let what = format!(
-                    "{} is ready after {} and lists {} (MCP {protocol}, {})",
+                    "{} is ready after {ready_after:.0?} and lists {} (MCP {protocol}, {})",
                     name.as_deref().unwrap_or("it"),
-                    time(ready_after),
                     count(tools.len(), "tool", "tools"),
                     era(protocol),
                 );
@@ -94,9 +93,8 @@ impl Doctor<'_> {
             self.note(about.warning(
                 FindingKind::Slow,
                 format!(
-                    "it was ready only after {}; the limit is {}",
-                    time(ready_after),
-                    time(spec.startup_timeout)
+                    "it was ready only after {ready_after:.0?}; the limit is {:?}",
+                    spec.startup_timeout
                 ),
                 format!("raise `startup_timeout` in {entry}: a busy machine needs more time"),
             ));
@@ -117,8 +115,8 @@ impl Doctor<'_> {
         if report.parting == Parting::Helped {
             self.note(about.warning(FindingKind::EndIgnored,
                 format!(
-                    "it did not end within {} after its stdin was closed, and was ended by a signal",
-                    time(spec.shutdown_grace)
+                    "it did not end within {:?} after its stdin was closed, and was ended by a signal",
+                    spec.shutdown_grace
                 ),
                 format!(
                     "raise `shutdown_grace` in {entry} if the server needs more time to finish; oneact ends it in any case"

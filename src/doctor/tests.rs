@@ -5,7 +5,6 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 use camino::Utf8Path;
 
 use super::{
-    finding::time,
     server::{by_hand, of_it, startable},
     *,
 };
@@ -144,11 +143,4 @@ fn a_server_can_be_started_by_hand_with_the_words_that_are_shown() {
         by_hand(&program),
         r"cd '/srv/my app' && run '--name=a b' 'it'\''s' ''"
     );
-}
-
-#[test]
-fn times_and_sizes_are_told_in_their_unit() {
-    let told = [250, 9_999, 60_000].map(|ms| time(std::time::Duration::from_millis(ms)));
-    assert_eq!(told, ["250 ms", "9999 ms", "60 s"]);
-    assert_eq!([1, 1024, 5 << 30].map(bytes), ["1 bytes", "1 KiB", "5 GiB"]);
 }

@@ -8,13 +8,16 @@ use serde_json::Value;
 use crate::{
     catalog::{Entry, Schema},
     mcp::{ServerSpec, ToolListing, short_name},
-    task::{Author, Effects, OnDrift, nearest, readable, worse},
+    task::{Author, Effects, OnDrift, few, nearest, readable, worse},
 };
 
 use super::{
     About, Doctor, Finding, FindingKind, Level, NewPin, Subject,
     server::{finds_program, search_path},
 };
+
+/// The most names of tools in a remedy.
+const SHOWN: usize = 20;
 
 struct Pair<'a> {
     entry: &'a Entry,
@@ -77,7 +80,11 @@ impl Pair<'_> {
             }
             None => format!(
                 "correct `tool` in {at}, or name a server that has this tool; the tools of this server: {}",
-                some(&available)
+                few(
+                    available.iter().map(|name| format!("`{name}`")),
+                    SHOWN,
+                    ", "
+                )
             ),
         };
         let what = format!("its server has no tool `{tool}`");
@@ -292,18 +299,4 @@ fn sendable(entry: &Entry) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = names.cloned().collect();
     names.extend(captured.map(str::to_owned));
     names
-}
-
-/// The first few of many names.
-fn some(names: &[String]) -> String {
-    const SHOWN: usize = 20;
-    let shown: Vec<String> = names
-        .iter()
-        .take(SHOWN)
-        .map(|name| format!("`{name}`"))
-        .collect();
-    match names.len().saturating_sub(SHOWN) {
-        0 => shown.join(", "),
-        more => format!("{}, and {more} more", shown.join(", ")),
-    }
 }

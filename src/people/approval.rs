@@ -1,12 +1,13 @@
 //! Requests for approvals, as people see them: who may approve one by the catalog as it is now, and the stored call that
 //! `run --approved` performs.
 
-use std::collections::BTreeSet;
-
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{naming::CommandError, reading::Reading};
+use super::{
+    naming::{CommandError, only},
+    reading::Reading,
+};
 use crate::{
     approval::{Approval, Approved, Joined, Kept, about, root_of, row_of, signers},
     catalog::{Catalog, CatalogError, approval_rule, approval_settings},
@@ -151,31 +152,21 @@ impl Reading {
 
     /// The request whose id begins with this text; of several with one id, the newest.
     pub(crate) fn approval(&mut self, text: &str) -> Result<(Approval, Option<Row>), Failure> {
-        let beginning = text.strip_prefix("apr_").unwrap_or(text);
-        let nothing = || {
-            let why = format!(
-                "no request for an approval has an id that begins with `{text}`; `oneact approvals` lists them"
-            );
-            Failure::new(Fault::InvalidUsage, why)
-        };
+        let whole = format!("apr_{}", text.strip_prefix("apr_").unwrap_or(text));
         // An empty variable of a shell names no request, even if there is only one.
-        if beginning.is_empty() {
-            return Err(nothing());
-        }
-        let whole = format!("apr_{beginning}");
-        let mut cases = self.cases(&whole)?;
-        if cases.iter().any(|(case, _)| case.id == whole) {
-            cases.retain(|(case, _)| case.id == whole);
-        }
-        let names: BTreeSet<&str> = cases.iter().map(|(case, _)| case.id.as_str()).collect();
-        if names.len() > 1 {
-            let names: Vec<&str> = names.into_iter().collect();
-            let why = format!(
-                "`{text}` is the beginning of several ids: {}; give more characters",
-                names.join(", ")
-            );
-            return Err(Failure::new(Fault::InvalidUsage, why));
-        }
-        cases.into_iter().next().ok_or_else(nothing)
+        let cases = match whole.as_str() {
+            "apr_" => Vec::new(),
+            whole => self.cases(whole)?,
+        };
+        let found = only(&whole, None, cases, |(case, _)| case.id.clone());
+        found.map_err(|error| {
+            let why = match error {
+                CommandError::Nothing { .. } => format!(
+                    "no request for an approval has an id that begins with `{text}`; `oneact approvals` lists them"
+                ),
+                several => several.to_string(),
+            };
+            Failure::new(Fault::InvalidUsage, why)
+        })
     }
 }

@@ -490,7 +490,11 @@ fn whichever_commit_is_not_confirmed_a_once_only_call_happens_once_and_needs_no_
         assert_eq!(one.exit == 0, happened() == 1, "{}", one.envelope);
         // Under the same name: the answer may wait in the outbox for a run that uses this ledger.
         let other = send(&ledger, &task);
-        assert_eq!(other.exit, 0, "{number}: {}\n{}", other.envelope, one.stderr);
+        assert_eq!(
+            other.exit, 0,
+            "{number}: {}\n{}",
+            other.envelope, one.stderr
+        );
         assert_eq!(happened(), 1, "{number}");
         if made < number {
             assert!(number > 3, "{number} commits");

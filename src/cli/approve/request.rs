@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::{
     printing::{LedgerView, columns, counted, words},
-    terminal::{fit, hanging, padded, width, wrapped},
+    terminal::{fit, hanging, padded, readable, width, wrapped},
 };
 use crate::{
     host::{Host, name_of},
@@ -126,6 +126,15 @@ pub(super) fn shown(request: &RequestedCall, view: &LedgerView, values: ValueLen
         lines.push(format!("  {}", hanging(&text, wide, 4)));
     }
     lines.join("\n") + "\n"
+}
+
+/// The same with the changes of files.
+pub(super) fn with_diff(request: &RequestedCall, view: &LedgerView, values: ValueLength) -> String {
+    let diff = request.about.diff.as_deref();
+    let diff = diff.map_or_else(String::new, |diff| {
+        format!("\n{}", readable(diff, columns()))
+    });
+    shown(request, view, values) + &diff
 }
 
 /// The widest name beside which its value is shown, in columns. A wider name gets a line of its own.

@@ -8,8 +8,7 @@ use super::super::printing::{Table, columns};
 use crate::{
     catalog::{Executor, Listed},
     task::{
-        Argument, Contexts, Network, OnDuplicate, PipelineApproval, SharedMemory, visible,
-        visible_lines,
+        Argument, Network, OnDuplicate, PipelineApproval, SharedMemory, visible, visible_lines,
     },
 };
 
@@ -21,7 +20,7 @@ pub(super) fn table(entries: &[Listed]) -> String {
             visible(&entry.common.description).into_owned(),
             if entry.common.is_action { "yes" } else { "–" }.to_owned(),
             entry.assessment.risk.name().to_owned(),
-            contexts(&entry.available_in),
+            entry.available_in.names().len().to_string(),
             duplicates(entry.on_duplicate),
         ]
     });
@@ -31,23 +30,6 @@ pub(super) fn table(entries: &[Listed]) -> String {
         ..Table::default()
     };
     table.text(columns())
-}
-
-/// The number of the contexts if it is the usual set, otherwise their short names.
-fn contexts(available_in: &Contexts) -> String {
-    if *available_in == Contexts::default() {
-        return "4".to_owned();
-    }
-    let short = |name: &str| match name.split_once('_') {
-        Some(("AGENT", kind)) => kind.chars().take(4).collect::<String>().to_lowercase(),
-        _ => name.split('_').next().unwrap_or_default().to_lowercase(),
-    };
-    available_in
-        .names()
-        .into_iter()
-        .map(short)
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 fn duplicates(on_duplicate: Option<OnDuplicate>) -> String {

@@ -9,7 +9,7 @@ use crate::{
     catalog::{Command, Tool, Trust, one_line},
     cli::printing::counted,
     host,
-    task::{visible, visible_lines},
+    task::{few, visible, visible_lines},
 };
 
 /// The most names that one line shows.
@@ -84,11 +84,8 @@ impl ImportReport {
         if trust == Trust::Worst {
             self.doubted += tools.iter().filter(|tool| tool.hints_lower()).count() as u64;
         }
-        let mut shown: Vec<String> = ids.iter().take(SHOWN).cloned().collect();
-        let more = ids.len().saturating_sub(SHOWN);
-        shown.extend((more > 0).then(|| format!("and {more} more")));
         let count = counted(ids.len() as u64, "tool");
-        let shown = match shown.join(", ") {
+        let shown = match few(ids, SHOWN, ", ") {
             none if none.is_empty() => none,
             ids => format!(": {ids}"),
         };
@@ -180,13 +177,9 @@ pub(super) fn listed(new: &[NewServer]) -> String {
 
 /// The tools about which a server says that they do less harm than MCP assumes, for a person who is asked.
 pub(super) fn hinted(server: &str, tools: &[&Tool]) -> String {
-    let line = |tool: &&Tool| format!("  {}: {}\n", visible(&one_line(&tool.name)), tool.said());
-    let lines: String = tools.iter().take(HINTED).map(line).collect();
-    let more = match tools.len().saturating_sub(HINTED) {
-        0 => String::new(),
-        more => format!("  … and {more} more\n"),
-    };
-    format!("{server} says of its tools:\n{lines}{more}")
+    let line = |tool: &&Tool| format!("  {}: {}", visible(&one_line(&tool.name)), tool.said());
+    let lines = few(tools.iter().map(line), HINTED, "\n");
+    format!("{server} says of its tools:\n{lines}\n")
 }
 
 /// The change of the catalog as a unified diff.
