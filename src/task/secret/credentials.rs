@@ -22,15 +22,15 @@ const CREDENTIAL: &str = concat!(
     r#"|(?:api|access|secret|private|account)[_-]?key)["']?[^\S\n]*(?:=>|:=|[:=])[^\S\n]*)"#,
     r#"(?:"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|(?:(?i-u:Bearer|Basic|Token)[^\S\n]+)?[^\s,;}\])]+)"#,
     // An HTTP authentication scheme without a name before it.
-    r"|\b((?i-u:Bearer|Basic)[^\S\n]+)[A-Za-z0-9+/=._~-]{16,}",
+    r"|(?-u:\b)((?i-u:Bearer|Basic)[^\S\n]+)[A-Za-z0-9+/=._~-]{16,}",
     // AWS key ids.
-    r"|\b(?:AKIA|ASIA|AGPA|AIDA|AROA)[0-9A-Z]{12,}",
+    r"|(?-u:\b)(?:AKIA|ASIA|AGPA|AIDA|AROA)[0-9A-Z]{12,}",
     // Tokens with the prefix of their issuer: GitHub, GitLab, Slack, OpenAI and Anthropic, Stripe, Google, npm,
     // PyPI, Hugging Face.
-    r"|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|sk-|[rs]k_(?:live|test)_|AIza|npm_|pypi-|hf_)",
+    r"|(?-u:\b)(?:gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|sk-|[rs]k_(?:live|test)_|AIza|npm_|pypi-|hf_)",
     r"[0-9A-Za-z_-]{16,}",
     // JSON Web Tokens.
-    r"|\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*)?",
+    r"|(?-u:\b)eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*)?",
 );
 
 /// A line that can be part of a key: a run of base64, or a whole key in one line (`-----BEGIN …\n…`).
