@@ -255,7 +255,8 @@ impl<'h> Holder<'h> {
                 }
             }
             Ask::About => Told::About(self.about()),
-            Ask::Stop => {
+            Ask::Stop(Some(name)) if *name != self.start.name => return Then::Stays,
+            Ask::Stop(_) => {
                 self.after = Then::Ends;
                 then = self.when_free();
                 Told::About(self.about())
