@@ -21,7 +21,6 @@ mod strict;
 pub use adl::{Answered, to_json, to_report};
 pub use mcp_response::{OldAnswer, read_response, to_response};
 pub use plans::read_plan;
-pub(crate) use read::unusable as unusable_session;
 pub use read::{Delivery, Received, Source, read};
 pub use result::to_result;
 pub use strict::{JsonError, MAX_BYTES, MAX_DEPTH, MAX_VALUES, parse};

@@ -31,10 +31,10 @@ pub(crate) use crate::plan::{
     ARGUMENT, Consent, Desk, DiffLine, DiffMark, DiffRules, Difference, EngineState, Fate,
     FileExhibit, PlanExhibit, ReportedChange, Settled, Undo, Word, can_change, can_report, child,
     clear_expired, engine, exhibit as exhibit_plan, fate, from_diff, is_journalled, lacks, recover,
-    recover_all, recover_named, redacted as redacted_plan,
+    recover_all, recover_named,
 };
 pub(crate) use context::Context;
-pub use context::{Kept, Limits, RunEvent, ToolProgress, Watch};
+pub use context::{Kept, RunEvent, ToolProgress, Watch};
 pub(crate) use executed::{Executed, Rejection};
 pub(crate) use file_plan::foresee;
 pub(crate) use hidden::Hidden;

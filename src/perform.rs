@@ -17,12 +17,11 @@ mod told;
 use serde_json::Value;
 
 use crate::{
-    assets::Staging,
     envelope::Received,
-    executor::{self, Context, Executed, Work},
+    executor::{self, Context, Desk, Executed, Work},
     host::Host,
     record::{RunLedger, plan_named},
-    task::{Activity, Course, Failure, OperationId, Task, recorded_id},
+    task::{Activity, Course, Failure, OperationId, STAGING, Task, recorded_id},
 };
 
 use prepare::{Prepared, Scratches, prepare, scratch_name};
@@ -32,7 +31,7 @@ use told::{tell_begin, tell_end};
 
 pub use crate::{
     approval::{Approved, Through},
-    executor::{Kept, Limits, RunEvent, ToolProgress, Watch},
+    executor::{Kept, RunEvent, ToolProgress, Watch},
     record::Project,
     task::Reuse,
 };
@@ -109,29 +108,31 @@ fn settle_and_perform(
     let name = scratch_name(received, operation);
     let task_id = recorded_id(&received.task_id);
     let context = Context {
-        host,
-        root: &project.root,
+        desk: Desk {
+            host,
+            root: &project.root,
+            task_id: &task_id,
+            operation_id: operation.as_str(),
+            begun: *begun,
+            budget: settings.budget,
+            own: &|| project.own_files(),
+            course,
+        },
         state_dir: &project.state_dir,
         scratch: &name,
         session_id: &received.identity.session_id,
-        task_id: &task_id,
-        operation_id: operation.as_str(),
-        begun: *begun,
-        limits: settings.limits,
         watch,
         trace: arrived.trace(settings),
-        own: &|| project.own_files(),
-        course,
         kept,
     };
     context.begins(Activity::Preparing);
     let mut settled = match (&received.task, settings.mode) {
         (Ok(Task::Capabilities(_) | Task::Plan(_) | Task::Rollback(_)), Mode::Run) => {
-            executor::recover(context.desk()).told
+            executor::recover(context.desk).told
         }
         _ => Vec::new(),
     };
-    let scratch = Staging::path(&project.state_dir, &name);
+    let scratch = project.state_dir.join(STAGING).join(&name);
     let scratches = Scratches {
         own: &scratch,
         kept: kept.map(Kept::scratch),
@@ -140,7 +141,8 @@ fn settle_and_perform(
     let executed = prepare(received, settings, host, scratches)
         .map_or_else(Executed::rejected, |prepared| match prepared {
             Prepared::Answer(outcome) => Executed::from(*outcome),
-            Prepared::Work(mut work, mut ledger) => {
+            Prepared::Work(mut work, mut ledger, own_files) => {
+                let own = || own_files.clone();
                 let admission = ledger.admission();
                 let executed = match settings.mode {
                     Mode::Run => {
@@ -148,6 +150,10 @@ fn settle_and_perform(
                         let received = joined.as_ref().unwrap_or(received);
                         let session_id = &received.identity.session_id;
                         let context = Context {
+                            desk: Desk {
+                                own: &own,
+                                ..context.desk
+                            },
                             session_id,
                             ..context
                         };
@@ -164,11 +170,11 @@ fn settle_and_perform(
 }
 
 /// Performs the work of a task, or its steps one after the other.
-fn record_and_escalate<'h>(
+fn record_and_escalate(
     work: Work,
-    ledger: &RunLedger<'h>,
+    ledger: &RunLedger<'_>,
     received: &Received,
-    context: &Context<'h>,
+    context: &Context<'_>,
     settled: &mut Vec<String>,
 ) -> Executed {
     let plan = match &work {

@@ -34,7 +34,6 @@ mod protected;
 mod read;
 mod record;
 mod recover;
-mod redacted;
 mod report;
 mod rollback;
 mod run;
@@ -76,7 +75,6 @@ pub(crate) use preview::preview;
 pub(crate) use recover::{
     Fate, Settled, clear_expired, fate, is_journalled, recover, recover_all, recover_named,
 };
-pub(crate) use redacted::redacted;
 pub(crate) use rollback::{rollback, rollback_preview};
 pub(crate) use run::execute;
 pub(crate) use sql::{EngineState, probe as engine};

@@ -5,6 +5,7 @@ mod ask;
 mod beside;
 mod ended;
 mod escalation;
+mod redacted;
 mod review;
 mod said;
 mod wording;
@@ -15,7 +16,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crate::{
     assets::{Store, reach},
     catalog::{
-        Catalog, CatalogError, LedgerRule, Storage, approval_settings, ledger_rule, storage,
+        Catalog, CatalogError, CatalogTables, LedgerRule, Storage, approval_settings, ledger_rule,
+        storage,
     },
     evidence::{KeyError, can_sign, public_file},
     executor::Desk,
@@ -85,22 +87,25 @@ impl Project {
     /// The files and directories that oneact keeps for itself: no plan and no built-in server may touch them. An
     /// unreadable catalog adds none: then nothing is recorded either.
     pub(crate) fn own_files(&self) -> Vec<Utf8PathBuf> {
-        let catalog = Catalog::load(&self.catalog);
-        let tables = catalog.as_ref().ok();
-        let tables = tables.and_then(|catalog| catalog.tables().ok());
-        let rule = tables.as_ref().and_then(|tables| ledger_rule(tables).ok());
-        let mut own = self.own_files_by(&rule.unwrap_or_default());
-        // The directory of the asset store that is oneact's own, if the store can be used.
-        let storage = match (&catalog, &tables) {
-            (Err(CatalogError::Missing { .. }), _) => Some(Storage::default()),
-            (_, Some(tables)) => storage(tables).ok(),
-            (_, None) => None,
+        let catalog = match Catalog::load(&self.catalog) {
+            Err(CatalogError::Missing { .. }) => return self.own_files_in(None),
+            catalog => catalog.ok(),
         };
-        let store = storage.map(|storage| Store::open(&storage, &self.root, &self.state_dir));
-        own.extend(store.and_then(|store| store.ok()?.incoming()));
+        match catalog.as_ref().map(Catalog::tables) {
+            Some(Ok(tables)) => self.own_files_in(Some(&tables)),
+            Some(Err(_)) | None => self.own_files_by(&LedgerRule::default()),
+        }
+    }
+
+    /// The same by this catalog; by the defaults if there is none.
+    pub(crate) fn own_files_in(&self, tables: Option<&CatalogTables<'_>>) -> Vec<Utf8PathBuf> {
+        let rule = tables.and_then(|tables| ledger_rule(tables).ok());
+        let mut own = self.own_files_by(&rule.unwrap_or_default());
+        let storage = tables.map_or_else(|| Ok(Storage::default()), storage).ok();
+        own.extend(storage.and_then(|storage| Store::incoming(&storage, &self.root)));
         // The file of keys whose signatures approve: no plan may add a key.
-        let settings = tables.as_ref().map(approval_settings);
-        let signers = settings.and_then(|settings| settings.ok()?.allowed_signers);
+        let settings = tables.and_then(|tables| approval_settings(tables).ok());
+        let signers = settings.and_then(|settings| settings.allowed_signers);
         own.extend(signers.map(|file| self.root.join(file)));
         own
     }

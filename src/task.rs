@@ -84,7 +84,7 @@ pub use secret::{
 pub use terms::{
     ALLOW_PRIVATE, ASSETS, ActionType, Bounds, CallContext, ClassRule, Contexts, Executes, Ground,
     INCOMING, OnDuplicate, OutputSchema, PROTECTED, Protection, ProtectionRules, Protocol, Reuse,
-    SCRATCH, Sanction, Unless, ValidationRule, displaces, duration, duration_or_seconds,
+    SCRATCH, STAGING, Sanction, Unless, ValidationRule, displaces, duration, duration_or_seconds,
 };
 pub use trace::{Spans, Trace};
 pub use uri::{Location, Service, Uri, UriError};

@@ -156,12 +156,12 @@ fn contents(step: &Step, objects: &Objects, context: &Context<'_>) -> Value {
         let go_on = || context.go_on().is_ok();
         let print = objects
             .print(&uri, Fresh::No, &go_on)
-            .unwrap_or_else(|| print::print(&uri, context.root, Links::Followed, &go_on));
+            .unwrap_or_else(|| print::print(&uri, context.desk.root, Links::Followed, &go_on));
         match print.sight {
             Sight::Object(object) => Some(format!("object:{}", canonical(&json!(object)).ok()?)),
             Sight::Content(content) => Some(format!("blake3:{}", content.blake3)),
             Sight::Absent | Sight::Unknown => {
-                let stat = print::stat(&uri, context.root, Links::Followed)?;
+                let stat = print::stat(&uri, context.desk.root, Links::Followed)?;
                 Some(format!("unread:{}", canonical(&json!(stat)).ok()?))
             }
         }

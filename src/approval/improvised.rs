@@ -82,7 +82,7 @@ pub(crate) fn under<'a>(
 
 /// The name of the root. A root without a name counts by its path.
 pub(crate) fn root(context: &Context<'_>) -> String {
-    root_of(context.state_dir, context.root)
+    root_of(context.state_dir, context.desk.root)
 }
 
 pub(crate) fn root_of(state_dir: &Utf8Path, root: &Utf8Path) -> String {

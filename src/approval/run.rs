@@ -80,7 +80,7 @@ impl Approvals {
         if let (Need::None, Work::Files(_)) = (policy.need, &*work) {
             policy.because.push(OF_PLAN.to_owned());
         }
-        let signers = signers(&self.settings, context.root);
+        let signers = signers(&self.settings, context.desk.root);
         let mut preview = None;
         let (intent_hash, seen) = match work {
             Work::Tools(ready) => intended(ledger, ask, ready, hidden, context)?,
@@ -104,7 +104,7 @@ impl Approvals {
             preview_hash: preview.as_ref().map(|preview| preview.hash.clone()),
             signers,
         };
-        if context.host.standing().is_some() {
+        if context.desk.host.standing().is_some() {
             let case = ledger.case(ask, running, intended.policy.root.as_deref())?;
             if let Some(case) = case.filter(|case| !case.votes.is_empty() && case.used.is_none()) {
                 return Ok(under_clock(&case));
@@ -202,7 +202,7 @@ impl Approvals {
             // If the ledger cannot be read now, the next look may succeed. A decision that was made before the first
             // look counts, too.
             let news = case(&waiting.approval_id).is_some_and(|case| {
-                case.votes.len() != waiting.votes || context.host.timestamp() >= case.expires()
+                case.votes.len() != waiting.votes || context.desk.host.timestamp() >= case.expires()
             });
             let left = wait.saturating_sub(begun.passed());
             if news || left.is_zero() {

@@ -31,7 +31,7 @@ use self::{
     removal::remove_tree,
 };
 use super::error::{StoreError, component};
-use crate::host;
+use crate::{host, task::STAGING};
 
 /// An open scratch directory with mode 0700. Dropping it removes it.
 #[derive(Debug)]
@@ -49,15 +49,10 @@ const SPARE: &str = "directory";
 const BLOCK: usize = 256 * 1024;
 
 impl Staging {
-    /// The path of the directory that [`Staging::open`] makes. Nothing is created.
-    pub(crate) fn path(state_dir: &Utf8Path, operation_id: &str) -> Utf8PathBuf {
-        state_dir.join("staging").join(operation_id)
-    }
-
     /// Makes `<state_dir>/staging/<operation_id>/`, and removes the directories of dead processes beside it.
     pub(crate) fn open(state_dir: &Utf8Path, operation_id: &str) -> Result<Self, StoreError> {
         let spare = state_dir.join("spare");
-        Self::make(&state_dir.join("staging"), operation_id, Some(spare))
+        Self::make(&state_dir.join(STAGING), operation_id, Some(spare))
     }
 
     /// The same in any parent directory, without a spare directory.
@@ -91,7 +86,7 @@ impl Staging {
 
     /// The directories of dead processes, which the next [`Staging::open`] removes. Nothing is created.
     pub(crate) fn left_over(state_dir: &Utf8Path) -> Result<Vec<Utf8PathBuf>, StoreError> {
-        let parent = state_dir.join("staging");
+        let parent = state_dir.join(STAGING);
         let Some(turn) = take_turn(&parent)? else {
             return Ok(Vec::new());
         };

@@ -72,8 +72,15 @@ impl Store {
         }
     }
 
-    pub(crate) fn incoming(&self) -> Option<Utf8PathBuf> {
-        Some(self.dir()?.join(INCOMING))
+    /// The directory into which a store on this machine copies files, if the store can be used.
+    pub(crate) fn incoming(storage: &Storage, root: &Utf8Path) -> Option<Utf8PathBuf> {
+        match Uri::parse(&storage.uri).ok()?.location() {
+            Location::Object { .. } => None,
+            Location::File(_) | Location::Http(_) | Location::Other { .. } => {
+                let directory = Directory::open(&storage.uri, root).ok()?;
+                Some(directory.dir().join(INCOMING))
+            }
+        }
     }
 
     /// Fails if the asset could not be stored, as far as that is known before it is made. Removes what killed runs have

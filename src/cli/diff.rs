@@ -47,7 +47,7 @@ impl DiffArgs {
     fn read(&self, host: &Host, begun: Moment, settings: &Settings) -> Result<Vec<u8>, Failure> {
         match self.named() {
             Some(path) => streams::read_file("the diff", path),
-            None => streams::read_task(host, begun, settings.limits.budget),
+            None => streams::read_task(host, begun, settings.budget),
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn run(args: &TaskArgs, form: AnswerForm, interrupts: Interrupts) -> 
     let read = |settings: &mut Settings, host: &Host, begun| match (&args.approved, &args.file) {
         (Some(id), _) => stored(id, args.run.within.as_deref(), settings, host),
         (None, Some(path)) if path != "-" => streams::read_file("the task", path),
-        (None, _) => streams::read_task(host, begun, settings.limits.budget),
+        (None, _) => streams::read_task(host, begun, settings.budget),
     };
     performed(&args.run, interrupts, form, read)
 }

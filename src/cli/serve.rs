@@ -21,12 +21,12 @@ use super::{
     streams::{StdinPart, print, read_part, tell},
 };
 use crate::{
-    envelope::{self, MAX_BYTES},
+    envelope::MAX_BYTES,
     gateway::{Door, Elicit, Gateway},
     host::{self, Clock, Host, Interrupts},
     perform::{Arrived, RunEvent, broken, keep, perform},
     servers,
-    task::{Course, OperationId, duration_or_seconds},
+    task::{Course, NamedSession, OperationId, duration_or_seconds},
 };
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
@@ -107,7 +107,7 @@ fn serve_catalog(
     let process = OperationId::new(host.timestamp(), host.random_bytes());
     let process = process.as_str().trim_start_matches("op_").to_owned();
     let named = match &flags.session {
-        Some(session) => match envelope::unusable_session(session) {
+        Some(session) => match NamedSession::unusable(session) {
             Some(why) => return Err(stop(2)(format!("the session {session:?} {why}"))),
             None => Some(session.clone()),
         },

@@ -8,9 +8,8 @@ use jiff::Zoned;
 use serde::Serialize;
 
 use crate::{
-    envelope::unusable_session,
     host,
-    perform::{Limits, Mode, Project, Reply, Reuse, Settings, Through},
+    perform::{Mode, Project, Reply, Reuse, Settings, Through},
     task::{NamedSession, SessionFrom, Trace, duration_or_seconds},
 };
 
@@ -131,9 +130,7 @@ impl RunArgs {
             } else {
                 Mode::Run
             },
-            limits: Limits {
-                budget: self.timeout,
-            },
+            budget: self.timeout,
             expect: self.expect.clone(),
             reply: self.reply.unwrap_or_default(),
             reuse: if self.no_reuse {
@@ -236,7 +233,7 @@ fn own_state(root: &Utf8Path, found: bool) -> Result<Utf8PathBuf, String> {
 pub(super) fn session_of_environment() -> Result<Option<String>, String> {
     const NAME: &str = "ONEACT_SESSION";
     let session = host::variable(NAME).filter(|session| !session.is_empty());
-    match session.as_deref().and_then(unusable_session) {
+    match session.as_deref().and_then(NamedSession::unusable) {
         Some(why) => Err(format!("the session of ${NAME} {why}")),
         None => Ok(session),
     }

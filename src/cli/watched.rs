@@ -231,7 +231,7 @@ impl Watched {
             let answer = overdue(
                 &self.arrived,
                 self.course.now(),
-                self.settings.limits.budget,
+                self.settings.budget,
                 self.settings.reply,
                 &self.host,
             );
@@ -258,7 +258,7 @@ impl Watched {
     /// Waits until the grace after a signal or after the run's time is over.
     fn wait(&self) {
         let begun = self.arrived.begun;
-        let last = self.settings.limits.budget.map(|budget| budget + GRACE);
+        let last = self.settings.budget.map(|budget| budget + GRACE);
         let left = || last.map(|last| last.saturating_sub(begun.passed()));
         let Ok(wake) = self.host.interrupts().wake() else {
             // Without the socket, signals cannot be noticed.

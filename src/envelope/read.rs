@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::task::{
     Failure, Fault, Found, Identity, NamedSession, ProposalKind, Resources, SessionFrom, Task,
-    Trace, redact_presigned,
+    Trace,
 };
 
 use super::{
@@ -200,18 +200,22 @@ fn task_id(shown: &Value) -> Option<&str> {
 }
 
 impl Received {
-    /// The task, unless the message has expired.
-    pub fn task_at(&self, now: Timestamp) -> Result<&Task, Failure> {
-        let task = self.task.as_ref().map_err(Clone::clone)?;
-        match self.expires_at.filter(|end| *end < now) {
-            None => Ok(task),
-            Some(end) => Err(Failure::new(
-                Fault::NotValidated,
-                format!(
-                    "the message has expired: according to `created_at` and `ttl_seconds` of its envelope, it \
-                     was valid until {end}; send a new message"
-                ),
-            )),
+    /// The same at that time: a message that has expired has no task.
+    #[must_use]
+    pub fn at(self, now: Timestamp) -> Self {
+        let Some(end) = self.expires_at.filter(|end| *end < now) else {
+            return self;
+        };
+        let expired = || {
+            let message = format!(
+                "the message has expired: according to `created_at` and `ttl_seconds` of its envelope, it \
+                 was valid until {end}; send a new message"
+            );
+            Failure::new(Fault::NotValidated, message)
+        };
+        Self {
+            task: self.task.and_then(|_| Err(expired())),
+            ..self
         }
     }
 
@@ -299,7 +303,7 @@ fn around(
     let is_named = named.is_some();
     let named = named.map(|said| {
         let id = said.text()?;
-        unusable(id).map_or(Ok(id.to_owned()), |why| Err(said.wrong(why)))
+        NamedSession::unusable(id).map_or(Ok(id.to_owned()), |why| Err(said.wrong(why)))
     });
     let session = match or_problem(named, &mut problem) {
         Some(id) => NamedSession {
@@ -347,33 +351,4 @@ fn around(
 /// What was read, if anything was. What is wrong with it becomes the problem of the message.
 fn or_problem<T>(read: Option<Result<T, Failure>>, problem: &mut Option<Failure>) -> Option<T> {
     read?.map_err(|failure| *problem = Some(failure)).ok()
-}
-
-/// Why a session id cannot be used as the name of a directory in the store; `None` if it can.
-pub(crate) fn unusable(session: &str) -> Option<&'static str> {
-    if session.is_empty() || session.len() > 128 {
-        return Some("must have 1 to 128 bytes");
-    }
-    let seen = |c: char| {
-        !c.is_whitespace()
-            && !matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
-    };
-    if !session.chars().any(seen) {
-        return Some("must contain at least one visible character");
-    }
-    if session.starts_with('.') {
-        return Some("must not start with `.`");
-    }
-    if session
-        .chars()
-        .any(|c| c == '/' || c == '\\' || c.is_control())
-    {
-        return Some(
-            "must not contain slashes or control characters, because it names a directory of assets",
-        );
-    }
-    if redact_presigned(session) != session {
-        return Some("must not contain the credentials of a URL, because it is recorded");
-    }
-    None
 }

@@ -19,7 +19,7 @@ pub(super) fn perform(work: FileWork, context: &Context<'_>) -> Executed {
             .entry()
             .map_or(APPLY_FILE_PLAN, |entry| &entry.id),
     });
-    let desk = context.desk();
+    let desk = context.desk;
     let (capability, mut outcome) = match &work.order {
         FileOrder::Plan {
             plan,
@@ -90,7 +90,7 @@ fn needs_approval(outcome: &Outcome) -> bool {
 
 /// The preview of a plan as an approval of it would let it be applied; or the outcome if it could not be applied.
 pub(crate) fn foresee(work: &FileWork, context: &Context<'_>) -> Result<Preview, Box<Outcome>> {
-    let desk = context.desk();
+    let desk = context.desk;
     let mut outcome = match &work.order {
         FileOrder::Plan { plan, entry, .. } => {
             let bounds = entry.bounds.under(Sanction::Sought);
@@ -110,7 +110,7 @@ pub(super) fn preview(work: FileWork, context: &Context<'_>) -> Executed {
     let FileOrder::Plan { plan, entry, .. } = work.order else {
         return perform(work, context);
     };
-    let desk = within(context.desk(), &entry);
+    let desk = within(context.desk, &entry);
     let mut outcome = plan::preview(&plan, &entry.bounds, Reader::User, desk);
     if needs_approval(&outcome) {
         let sought = entry.bounds.under(Sanction::Sought);
@@ -138,22 +138,6 @@ fn executed(capability: Option<String>, mut outcome: Outcome, reasoning: Vec<Str
     }
     outcome.reasoning.splice(0..0, reasoning);
     outcome.into()
-}
-
-impl<'a> Context<'a> {
-    /// The parameters of the run for the room `plan`.
-    pub(crate) fn desk(&self) -> Desk<'a> {
-        Desk {
-            host: self.host,
-            root: self.root,
-            task_id: self.task_id,
-            operation_id: self.operation_id,
-            begun: self.begun,
-            budget: self.limits.budget,
-            own: self.own,
-            course: self.course,
-        }
-    }
 }
 
 /// The desk with the time limit of the entry, if that is shorter.

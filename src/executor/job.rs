@@ -47,7 +47,7 @@ impl Bench {
                 Some(output) => output.file_name.clone(),
                 // What is done once must not be lost because its long result cannot be stored in a bucket.
                 None if ready.store.dir().is_none() && step.entry.once() != Once::No => {
-                    format!("{}.json", context.operation_id)
+                    format!("{}.json", context.desk.operation_id)
                 }
                 None => continue,
             };
@@ -123,10 +123,13 @@ impl Bench {
         context: &Context<'_>,
         outcome: &mut Outcome,
     ) -> Result<StepData, Failure> {
-        context.course.raise(match step.entry.effects.repeatable() {
-            Repeatable::Yes => Reach::Begun,
-            Repeatable::Once => Reach::BegunOnce,
-        });
+        context
+            .desk
+            .course
+            .raise(match step.entry.effects.repeatable() {
+                Repeatable::Yes => Reach::Begun,
+                Repeatable::Once => Reach::BegunOnce,
+            });
         let mut none = Vec::new();
         let kept = context.kept.filter(|_| is_kept(step));
         let mut lent = kept.map(|kept| kept.servers.borrow_mut());
@@ -201,7 +204,7 @@ impl Bench {
                 file_name: &output.file_name,
                 staged: &output.staged,
                 seen: seen.as_ref(),
-                operation_id: context.operation_id,
+                operation_id: context.desk.operation_id,
                 go_on: &go_on,
             });
             prepared.map(|prepared| (output, prepared))

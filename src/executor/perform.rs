@@ -66,26 +66,21 @@ fn planned(step: &Step, launch: &ServerSpec, store: &Store, session_id: &str) ->
             asset_type: output.asset_type.clone(),
         })
     });
-    let (command, cwd, environment) = match launch.program() {
-        Some(program) => (
-            program.argv.clone(),
-            program.cwd.to_string(),
-            program.env.iter().map(|(name, _)| name.clone()).collect(),
-        ),
-        None => (
-            Vec::new(),
-            String::new(),
-            step.server.variables().cloned().collect(),
-        ),
-    };
     PlannedStep {
         capability_id: step.entry.id.clone(),
         mcp_server: step.server.name.clone(),
         tool_name: step.entry.tool.clone(),
         url: launch.url(),
-        command,
-        cwd,
-        environment,
+        command: launch
+            .program()
+            .map_or_else(Vec::new, |program| program.argv.clone()),
+        cwd: launch
+            .program()
+            .map_or_else(String::new, |program| program.cwd.to_string()),
+        environment: launch.program().map_or_else(
+            || step.server.variables().cloned().collect(),
+            |program| program.env.iter().map(|(name, _)| name.clone()).collect(),
+        ),
         parameters: foreseen(step, Hidden::new(step, launch).parameters(step)),
         timeout_seconds: step.timeout.as_secs_f64(),
         checks: quality::names(step),
@@ -96,7 +91,7 @@ fn planned(step: &Step, launch: &ServerSpec, store: &Store, session_id: &str) ->
 impl GrantWork {
     /// Opens the grant. Its time begins now.
     fn open(self, context: &Context<'_>) -> Executed {
-        let now = context.host.timestamp();
+        let now = context.desk.host.timestamp();
         let lasts = SignedDuration::try_from(self.lasts).unwrap_or_default();
         let until = now.checked_add(lasts).unwrap_or(now);
         let granted = Granted {
@@ -106,11 +101,11 @@ impl GrantWork {
         };
         let entries: Vec<&String> = granted.entries.keys().collect();
         let told = json!({"grant": {
-            "under": context.operation_id, "entries": entries, "max_calls": granted.max_calls, "until": granted.until,
+            "under": context.desk.operation_id, "entries": entries, "max_calls": granted.max_calls, "until": granted.until,
         }});
         let sentence = format!(
             "The grant is open: at most {} calls until {}, each with `under`: {}.",
-            granted.max_calls, granted.until, context.operation_id
+            granted.max_calls, granted.until, context.desk.operation_id
         );
         Executed::from(Outcome {
             result_data: Some(told),

@@ -74,7 +74,7 @@ impl Spilled {
             file_name: &name,
             staged: &staged,
             seen: None,
-            operation_id: context.operation_id,
+            operation_id: context.desk.operation_id,
             go_on: &|| context.go_on().is_ok(),
         })
     }

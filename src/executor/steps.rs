@@ -79,9 +79,14 @@ impl Steps {
             state: State::Rejected,
         });
         self.among.before.clone_from(&self.whole.executed);
-        let supplied = context
-            .go_on()
-            .and_then(|()| supply(&mut step, &self.made, context.root, self.bench.scratch()));
+        let supplied = context.go_on().and_then(|()| {
+            supply(
+                &mut step,
+                &self.made,
+                context.desk.root,
+                self.bench.scratch(),
+            )
+        });
         Some(supplied.map(|()| {
             // A secret that comes from an earlier step is known only now.
             let secrets = [

@@ -158,7 +158,7 @@ impl Taker<'_> {
         };
         let uri = Uri::parse(location)
             .map_err(|error| missing(format!("which cannot be used: {error}")))?;
-        let base = self.context.root.join(&self.step.server.cwd);
+        let base = self.context.desk.root.join(&self.step.server.cwd);
         let path = uri
             .local_path(&base)
             .ok_or_else(|| missing("which is not on this machine".to_owned()))?;
@@ -208,7 +208,7 @@ impl Taker<'_> {
     /// The directories where a tool may name files, besides the scratch directory.
     fn places(&self) -> impl Iterator<Item = Utf8PathBuf> {
         let files = self.step.server.files.iter();
-        let files = files.map(|directory| self.context.root.join(directory));
+        let files = files.map(|directory| self.context.desk.root.join(directory));
         let store = self.store.dir().map(ToOwned::to_owned);
         store.into_iter().chain(files)
     }

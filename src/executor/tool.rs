@@ -234,9 +234,9 @@ fn call(
     Servers { before, after }: Servers<'_>,
 ) -> CallEnd {
     let left = context
-        .limits
+        .desk
         .budget
-        .map(|budget| budget.saturating_sub(context.begun.passed()));
+        .map(|budget| budget.saturating_sub(context.desk.begun.passed()));
     let longest = step.entry.timeout_max;
     let total = left.map_or(longest, |left| left.min(longest));
     let call = ToolCall {
@@ -255,7 +255,7 @@ fn call(
         resumption: resumption(&step.input),
         trace: context.trace.map(|trace| match trace.spans {
             Spans::Caller => trace.clone(),
-            Spans::Run => trace.within(context.host.random_bytes()),
+            Spans::Run => trace.within(context.desk.host.random_bytes()),
         }),
     };
     tracing::info!(
@@ -285,7 +285,7 @@ fn call(
             left.min(launch.startup_timeout)
         }),
         warm: match step.entry.process {
-            Process::Shared => warm(&step.server, context.root, context.state_dir),
+            Process::Shared => warm(&step.server, context.desk.root, context.state_dir),
             Process::Fresh => None,
         },
         ..launch.clone()
@@ -294,7 +294,7 @@ fn call(
         tool: &step.entry.tool,
         server: &step.server.name,
         capability: &step.entry.id,
-        operation: context.operation_id,
+        operation: context.desk.operation_id,
         span: call.trace.as_ref().map(|trace| trace.span.as_str()),
     };
     let mut tell = |news: News| match news {
@@ -309,7 +309,7 @@ fn call(
             message: progress.message.as_deref(),
         })),
     };
-    mcp::call_among(before, after, &server, &call, context.host, &mut tell)
+    mcp::call_among(before, after, &server, &call, context.desk.host, &mut tell)
 }
 
 /// Judges a call without an answer.
@@ -324,9 +324,9 @@ fn failed_call(
         CallError::TimedOut { .. } | CallError::StartupTimeout { .. }
     );
     let spent = context
-        .limits
+        .desk
         .budget
-        .filter(|budget| late && context.begun.passed() >= *budget);
+        .filter(|budget| late && context.desk.begun.passed() >= *budget);
     // The message names the budget, because the time that was left differs between runs.
     let words = match spent {
         Some(budget) => {

@@ -12,7 +12,10 @@ use super::{
     store::{PostgresStore, SqliteStore, Store, StoreError, Trouble, Wish, real},
     words::LedgerError,
 };
-use crate::host::{self, Host};
+use crate::{
+    host::{self, Host},
+    task::STAGING,
+};
 
 /// An open ledger.
 pub(crate) struct Ledger<'a> {
@@ -88,7 +91,7 @@ impl Place {
     pub(crate) fn kept_in(state_dir: &Utf8Path) -> Vec<Utf8PathBuf> {
         let mut files = Self::default_in(state_dir).files();
         files.push(state_dir.join(FILE).with_extension(HEAD));
-        let names = [OUTBOX, MARK, "staging", "spare", "servers"];
+        let names = [OUTBOX, MARK, STAGING, "spare", "servers"];
         files.extend(names.map(|name| state_dir.join(name)));
         files
     }

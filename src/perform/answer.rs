@@ -82,7 +82,7 @@ impl Arrived {
         let session = session.unwrap_or_else(|| {
             format!("sess-{}", operation.as_str().trim_start_matches("op_")).into()
         });
-        let mut received = received(session);
+        let mut received = received(session).at(executed_at);
         received.notes.iter_mut().for_each(cut_links);
         tracing::debug!("task read");
         Self {

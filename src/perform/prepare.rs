@@ -18,7 +18,7 @@ use crate::{
     catalog::{
         APPLY_FILE_PLAN, Caller, Capability, Catalog, CatalogError, CatalogTables, FilePlan, Gated,
         Job, Lifetime, Places, PrivateNetwork, Server, ToolJob, approval_rule, approval_settings,
-        look_up, look_up_all, must_not_be, plan_entry, resolve, server_of,
+        ledger_rule, look_up, look_up_all, must_not_be, plan_entry, resolve, server_of,
     },
     envelope::Received,
     executor::{self, FileOrder, GrantWork, Ready, Rejection, Work},
@@ -36,8 +36,8 @@ use plans::{no_plan, only_of_plans, plan, planned, stated_risk, usage};
 
 /// A task after all checks that need no tool.
 pub(super) enum Prepared<'h> {
-    /// The work for the task, and the ledger that records it.
-    Work(Box<Work>, Box<RunLedger<'h>>),
+    /// The work for the task, the ledger that records it, and the files and directories that oneact keeps for itself.
+    Work(Box<Work>, Box<RunLedger<'h>>, Vec<Utf8PathBuf>),
     /// The answer to a proposal that is never performed, if no ledger can record it.
     Answer(Box<Outcome>),
 }
@@ -57,6 +57,8 @@ struct Preparing<'h, 'a> {
     scratch: Scratches<'a>,
     /// None if there is no catalog.
     tables: Option<&'a CatalogTables<'a>>,
+    /// What oneact keeps for itself.
+    own: &'a [Utf8PathBuf],
 }
 
 pub(super) fn prepare<'h>(
@@ -65,9 +67,8 @@ pub(super) fn prepare<'h>(
     host: &'h Host,
     scratch: Scratches<'_>,
 ) -> Result<Prepared<'h>, Rejection> {
-    let task = received
-        .task_at(host.timestamp())
-        .map_err(Rejection::at(Phase::Read))?;
+    let task = received.task.as_ref().map_err(Clone::clone);
+    let task = task.map_err(Rejection::at(Phase::Read))?;
     let catalog = match Catalog::load(&settings.project.catalog) {
         Err(CatalogError::Missing { .. }) => Ok(None),
         catalog => catalog.map(Some),
@@ -79,12 +80,17 @@ pub(super) fn prepare<'h>(
         }
         Err(error) => Err(Failure::new(Fault::CatalogInvalid, error.to_string())),
     };
+    let own = match &tables {
+        Ok(tables) => settings.project.own_files_in(tables.as_ref()),
+        Err(_) => Vec::new(),
+    };
     let preparing = |tables| Preparing {
         received,
         settings,
         host,
         scratch,
         tables,
+        own: &own,
     };
     match task {
         // The answer to a proposal that is never performed needs neither the catalog nor the ledger (R-003-19).
@@ -103,7 +109,7 @@ pub(super) fn prepare<'h>(
         task => {
             let tables = tables.map_err(Rejection::at(Phase::Catalog))?;
             let (work, ledger) = preparing(tables.as_ref()).work(task)?;
-            Ok(Prepared::Work(Box::new(work), Box::new(ledger)))
+            Ok(Prepared::Work(Box::new(work), Box::new(ledger), own))
         }
     }
 }
@@ -113,7 +119,7 @@ fn said(mut outcome: Outcome, ledger: Result<RunLedger<'_>, Failure>, mode: Mode
     match (mode, ledger) {
         (Mode::Run, Ok(ledger)) => {
             let work = Work::Said(Box::new(outcome));
-            return Prepared::Work(Box::new(work), Box::new(ledger));
+            return Prepared::Work(Box::new(work), Box::new(ledger), Vec::new());
         }
         (Mode::Run, Err(failure)) => outcome.notes.push(unrecorded(&failure.message)),
         (Mode::DryRun, _) => {}
@@ -195,21 +201,21 @@ impl<'h> Preparing<'h, '_> {
     ) -> Result<RunLedger<'h>, Failure> {
         let settings = self.settings;
         let caller = caller::caller(settings, self.tables)?;
+        let (rule, approval_settings) = match self.tables {
+            Some(tables) => (ledger_rule(tables)?, approval_settings(tables)?),
+            None => Default::default(),
+        };
         let approvals = Approvals {
             admission: admission(&caller)?,
             rules,
-            settings: self
-                .tables
-                .map(approval_settings)
-                .transpose()?
-                .unwrap_or_default(),
+            settings: approval_settings,
             wait: settings.wait,
             through: settings.through,
             approved: settings.approved.clone(),
         };
         RunLedger::of(
             &settings.project,
-            self.tables,
+            rule,
             (caller, approvals),
             settings.reuse,
             self.received,
@@ -244,7 +250,7 @@ impl<'h> Preparing<'h, '_> {
         let (job, ledger) = resolved().map_err(Rejection::at(Phase::Catalog))?;
         match job {
             Job::Tools(job) => {
-                let work = self.tools(job, task, ledger.own_files())?;
+                let work = self.tools(job, task)?;
                 Ok((work, ledger))
             }
             Job::Plan(job) => {
@@ -305,18 +311,12 @@ impl<'h> Preparing<'h, '_> {
         Ok((Work::Grant(Box::new(work)), ledger))
     }
 
-    fn tools(
-        &self,
-        job: ToolJob,
-        task: &CapabilityTask,
-        mut own: Vec<Utf8PathBuf>,
-    ) -> Result<Work, Rejection> {
+    fn tools(&self, job: ToolJob, task: &CapabilityTask) -> Result<Work, Rejection> {
         let (settings, scratch) = (self.settings, self.scratch);
         let root = &settings.project.root;
         only_of_plans(settings)?;
         let store = Store::open(&job.storage, root, &settings.project.state_dir)
             .map_err(Rejection::at(Phase::Catalog))?;
-        own.extend(store.incoming());
 
         tracing::debug!("catalog consulted");
 
@@ -335,7 +335,7 @@ impl<'h> Preparing<'h, '_> {
                 (Lifetime::Session, Some(kept)) => kept,
                 (Lifetime::Session | Lifetime::Call | Lifetime::Idle { .. }, _) => scratch.own,
             };
-            executor::launch(server, root, scratch, &own)
+            executor::launch(server, root, scratch, self.own)
         };
         let launches = job.steps.iter().map(|step| launch(&step.server));
         let launches = launches.collect::<Result<_, _>>();

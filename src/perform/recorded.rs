@@ -15,7 +15,7 @@ pub(super) fn recorded(
     (context, settled): (&Context<'_>, &mut Vec<String>),
     execute: &mut dyn FnMut(Work, Option<TaskRun>) -> Executed,
 ) -> Executed {
-    let begun = context.host.moment();
+    let begun = context.desk.host.moment();
     loop {
         context.begins(Activity::Ledger);
         let (executed, again) = match ledger.begin(&mut work, received, context, settled) {

@@ -6,7 +6,6 @@ use clap::ValueEnum;
 
 use crate::{
     approval::{Approved, Through},
-    executor::Limits,
     record::Project,
     task::{Nameable, NamedSession, Reuse, Trace},
 };
@@ -19,7 +18,8 @@ pub struct Settings {
     /// The preview hash that the run of a plan must match.
     pub expect: Option<String>,
     pub reply: Reply,
-    pub limits: Limits,
+    /// The longest time that the run may take.
+    pub budget: Option<Duration>,
     pub reuse: Reuse,
     /// The profile of the catalog that the operator chose.
     pub profile: Option<String>,
@@ -65,7 +65,7 @@ impl Settings {
             mode: Mode::Run,
             expect: None,
             reply: Reply::Adl,
-            limits: Limits::default(),
+            budget: None,
             reuse: Reuse::Allowed,
             profile: None,
             wait: None,

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::{
     envelope::Received,
-    executor::{Context, Executed, Ready, RunEvent, Steps, ToolProgress, Work},
+    executor::{Context, Desk, Executed, Ready, RunEvent, Steps, ToolProgress, Work},
     record::StepLedgers,
     task::{CapabilityTask, Outcome, Phase, State, Task},
 };
@@ -21,7 +21,7 @@ pub(super) fn perform_steps(
 ) -> Executed {
     let count = ready.job.steps.len();
     let operations: Vec<String> = (1..=count)
-        .map(|position| format!("{}.{position}", context.operation_id))
+        .map(|position| format!("{}.{position}", context.desk.operation_id))
         .collect();
     let declared: Vec<_> = (0..count).map(|at| ready.job.declared(at)).collect();
     let mut steps = match Steps::open(ready, context) {
@@ -39,9 +39,12 @@ pub(super) fn perform_steps(
             total: None,
             message: None,
         }));
-        let parent = context.operation_id;
+        let parent = context.desk.operation_id;
         let context = Context {
-            operation_id: operation,
+            desk: Desk {
+                operation_id: operation,
+                ..context.desk
+            },
             watch: &watch,
             ..*context
         };

@@ -10,7 +10,7 @@ use crate::{
     approval::{args, grant_ask, named, object, under_grant},
     catalog::{ROLLBACK, Step, ToolJob},
     envelope::Received,
-    executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, redacted_plan},
+    executor::{Context, FileOrder, FileWork, Hidden, Ready, Work},
     ledger::{Ask, Asked, AskedStep, Effects, Fence, Signatures, StateChange, Target, Who, home},
     task::{
         self, Admission, CUT, Ground, OnDuplicate, PlanName, RefId, Repeatable, Reuse, Task,
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-use super::{review, said};
+use super::{redacted::redacted, review, said};
 
 /// The longest wait for another run of the same request.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -65,7 +65,7 @@ pub(super) fn of<'a>(
         Work::Tools(ready) => tools(ready, base, received, hidden),
         Work::Files(files) => {
             let (ask, args) = plan(files, base)?;
-            let home = home(context.state_dir, context.root);
+            let home = home(context.state_dir, context.desk.root);
             (Ask { home, ..ask }, args)
         }
         Work::Grant(grant) => grant_ask(grant, base, hidden),
@@ -74,7 +74,7 @@ pub(super) fn of<'a>(
     let under = under_grant(received, work, context);
     // The wait must end before the run does, so that the run can still answer.
     let patience = context
-        .limits
+        .desk
         .budget
         .map_or(ask.timeout, |budget| budget.mul_f64(0.9))
         .min(PATIENCE);
@@ -276,7 +276,7 @@ fn plan<'a>(files: &FileWork, mut ask: Ask<'a>) -> Option<(Ask<'a>, Value)> {
         }
         FileOrder::Status(_) | FileOrder::Cancel(_) => return None,
     };
-    let mut args = redacted_plan(&parameters);
+    let mut args = redacted(&parameters);
     ask.asked.steps.push(AskedStep {
         entry: entry.to_owned(),
         version,

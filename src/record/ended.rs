@@ -60,7 +60,7 @@ pub(super) fn of(
     hidden: &Hidden,
     context: &Context<'_>,
 ) -> Ended {
-    let root = context.root;
+    let root = context.desk.root;
     let go_on = || context.go_on().is_ok();
     let failure = outcome.failure.as_ref();
     let succeeded = failure.is_none();
@@ -71,8 +71,8 @@ pub(super) fn of(
     } else {
         (Vec::new(), Vec::new())
     };
-    let elapsed = context.begun.elapsed();
-    let at = context.host.timestamp();
+    let elapsed = context.desk.begun.elapsed();
+    let at = context.desk.host.timestamp();
     Ended {
         state: state(outcome, ask),
         outcome: if succeeded {

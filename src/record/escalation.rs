@@ -47,8 +47,8 @@ impl RunLedger<'_> {
         let mut told = json!({
             "kind": "escalation", "plan_id": plan_id, "report_directory": directory, "class": class,
             "error_code": failure.fault.number(), "message": redact_presigned(&failure.message),
-            "root": context.root.as_str(), "session_id": context.session_id, "task_id": context.task_id,
-            "operation_id": context.operation_id,
+            "root": context.desk.root.as_str(), "session_id": context.session_id, "task_id": context.desk.task_id,
+            "operation_id": context.desk.operation_id,
         });
         abridge(&mut told);
         let note = self.approvals.notify(&told, "escalation", context);

@@ -85,7 +85,7 @@ pub(super) fn settle(
     if left.case.home.is_none() || left.case.home != ask.home {
         return Ok(());
     }
-    let fate = executor::fate(context.desk(), operation, told).map_err(LedgerError::Stopped)?;
+    let fate = executor::fate(context.desk, operation, told).map_err(LedgerError::Stopped)?;
     let (directory, changed) = match fate {
         Fate::Unknown => return Ok(()),
         Fate::NotMade => return ledger.settle_as_undone(&left),
@@ -94,7 +94,7 @@ pub(super) fn settle(
     let mut outcome = by_report(directory, context);
     outcome.changed = changed.iter().map(ToString::to_string).collect();
     outcome.executed.extend(left.case.action.clone());
-    let now = context.host.timestamp();
+    let now = context.desk.host.timestamp();
     review::open(&mut outcome, ask.review, operation, now);
     let mut notes = vec![format!(
         "The journal of the plan shows that {operation} had applied it, so its answer is recorded."

@@ -3,7 +3,9 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Clarification, Declared, Failure, Fault, Improvised, RefId, Risk, Suggestion};
+use super::{
+    Clarification, Declared, Failure, Fault, Improvised, RefId, Risk, Suggestion, redact_presigned,
+};
 
 pub const MAX_STEPS: usize = 64;
 
@@ -109,6 +111,37 @@ pub const OF_CALLS: &str = "jsonrpc:";
 pub struct NamedSession {
     pub id: String,
     pub from: SessionFrom,
+}
+
+impl NamedSession {
+    /// Why an id cannot be that of a session, which is also the name of a directory in the store; `None` if it can.
+    pub fn unusable(session: &str) -> Option<&'static str> {
+        if session.is_empty() || session.len() > 128 {
+            return Some("must have 1 to 128 bytes");
+        }
+        let seen = |c: char| {
+            !c.is_whitespace()
+                && !matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
+        };
+        if !session.chars().any(seen) {
+            return Some("must contain at least one visible character");
+        }
+        if session.starts_with('.') {
+            return Some("must not start with `.`");
+        }
+        if session
+            .chars()
+            .any(|c| c == '/' || c == '\\' || c.is_control())
+        {
+            return Some(
+                "must not contain slashes or control characters, because it names a directory of assets",
+            );
+        }
+        if redact_presigned(session) != session {
+            return Some("must not contain the credentials of a URL, because it is recorded");
+        }
+        None
+    }
 }
 
 impl From<String> for NamedSession {

@@ -72,6 +72,9 @@ pub const PROTECTED: &str = "ONEACT_PROTECTED";
 /// the store is.
 pub const INCOMING: &str = ".incoming";
 
+/// The directory in the state directory that contains the scratch directories of runs.
+pub const STAGING: &str = "staging";
+
 /// The store of assets, if the catalog names no other.
 pub const ASSETS: &str = "agent_outputs/assets";
 

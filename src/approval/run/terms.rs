@@ -86,11 +86,11 @@ impl Approvals {
         }
         let program = Program::new(
             self.settings.notify.clone(),
-            context.root.to_owned(),
+            context.desk.root.to_owned(),
             host::plain_environment(),
         );
         let told = format!("{told}\n").into_bytes();
-        let told = host::tell(&program, told, NOTIFIED, context.host.interrupts());
+        let told = host::tell(&program, told, NOTIFIED, context.desk.host.interrupts());
         let why = told.err()?;
         let note =
             format!("The program of `[approval] notify` was not told of the {subject}: {why}.");

@@ -57,8 +57,8 @@ impl Approvals {
         preview: Option<Preview>,
         context: &Context<'_>,
     ) -> Pass {
-        let now = context.host.timestamp();
-        let note = ApprovalNote::request(&ask.who, intended, now, context.host.random_bytes());
+        let now = context.desk.host.timestamp();
+        let note = ApprovalNote::request(&ask.who, intended, now, context.desk.host.random_bytes());
         let ApprovalNote::Requests { id, asked } = &note else {
             return Pass::Go;
         };
@@ -72,7 +72,7 @@ impl Approvals {
         if let Some(around) = request.get_mut("context").and_then(Value::as_object_mut) {
             let approval = json!({
                 "approval_id": id, "risk": policy.risk.name(), "why": why(policy), "show": policy.show,
-                "quorum": policy.quorum, "root": context.root.as_str(), "diff": diff,
+                "quorum": policy.quorum, "root": context.desk.root.as_str(), "diff": diff,
                 "input_responses": seen.answers, "hidden": seen.unseen, KEPT: kept,
                 "call": Compared::call(seen.call, &ask.asked),
             });
@@ -86,7 +86,7 @@ impl Approvals {
             "kind": "approval", "approval_id": id, "session_id": ask.who.session_id, "task_id": ask.who.task_id,
             "intent_hash": asked.intent_hash, "preview_hash": asked.preview_hash, "expires_at": asked.expires_at,
             "risk": policy.risk.name(), "why": why(policy), "quorum": policy.quorum,
-            "root": context.root.as_str(), "action": request.get("actionId"), "parameters": request.get("args"),
+            "root": context.desk.root.as_str(), "action": request.get("actionId"), "parameters": request.get("args"),
             "input_responses": seen.answers, "hidden": seen.unseen, "diff": diff, "approve": format!("oneact approve {id}"),
         });
         abridge(&mut told);
@@ -123,8 +123,8 @@ impl Approvals {
         context: &Context<'_>,
     ) -> Outcome {
         let expires = asked.expires_at.parse::<Timestamp>().unwrap_or_default();
-        let local = context.host.local(expires);
-        let root = context.root;
+        let local = context.desk.host.local(expires);
+        let root = context.desk.root;
         let next = match (kept, self.through) {
             (Kept::Task { .. }, Through::Command) => format!(
                 "`oneact approve {id} --run` approves and performs it; after `oneact approve {id}` alone, send the same \

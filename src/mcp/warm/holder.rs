@@ -17,7 +17,10 @@ use rustix::{
 
 use crate::{
     host::{Host, Moment},
-    mcp::{child::Child, peer::Peer},
+    mcp::{
+        child::{Child, Started},
+        peer::Peer,
+    },
 };
 
 use super::{
@@ -106,8 +109,11 @@ impl<'h> Holder<'h> {
         let place = SocketDirectory::open(&start.state_dir).map_err(failed)?;
         let program = start.program(scratch);
         let began = host.moment();
-        let (child, [stdin, stdout, stderr]) =
-            Child::start(&start.name, &program).map_err(|error| error.to_string())?;
+        let started = Started::new(&start.name, &program).map_err(|error| error.to_string())?;
+        let Started {
+            child,
+            pipes: [stdin, stdout, stderr],
+        } = started;
         for pipe in [&stdout, &stderr] {
             let flags = fcntl_getfl(pipe).map_err(|error| failed(error.into()))?;
             fcntl_setfl(pipe, flags | OFlags::NONBLOCK).map_err(|error| failed(error.into()))?;
@@ -249,8 +255,7 @@ impl<'h> Holder<'h> {
                 }
             }
             Ask::About => Told::About(self.about()),
-            Ask::Stop(Some(name)) if *name != self.start.name => return Then::Stays,
-            Ask::Stop(_) => {
+            Ask::Stop => {
                 self.after = Then::Ends;
                 then = self.when_free();
                 Told::About(self.about())

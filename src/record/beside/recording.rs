@@ -67,11 +67,14 @@ impl Recording<'_, '_> {
             && ended::is_in_doubt(outcome, &ask)
             && let Some(failure) = &mut outcome.failure
         {
-            let settled = format!(" `oneact resolve {}` settles it.", context.operation_id);
+            let settled = format!(
+                " `oneact resolve {}` settles it.",
+                context.desk.operation_id
+            );
             failure.message.push_str(&settled);
         }
-        let now = context.host.timestamp();
-        review::open(outcome, ask.review, context.operation_id, now);
+        let now = context.desk.host.timestamp();
+        review::open(outcome, ask.review, context.desk.operation_id, now);
         let mut end = ended::of(outcome, received, inputs, &ask, &hidden, context);
         end.approval = outcome.opened.clone().map(|granted| ApprovalNote::Opens {
             granted,

@@ -3,12 +3,10 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use camino::Utf8PathBuf;
-
 use crate::{
     approval::{Approvals, Joined, Pass, SentTask, operation},
     assets::Contact,
-    catalog::{Caller, CatalogTables, LedgerRule, Need as LedgerNeed, ledger_rule},
+    catalog::{Caller, LedgerRule, Need as LedgerNeed},
     envelope::{Delivery, Received},
     evidence::signing,
     executor::{Context, Executed, Hidden, Work},
@@ -68,16 +66,15 @@ pub(crate) struct Recording<'b, 'h> {
 }
 
 impl<'h> RunLedger<'h> {
-    /// Reads the rules of the catalog, if there is one. `reuse` is what the operator allows.
+    /// `reuse` is what the operator allows.
     pub(crate) fn of(
         project: &'h Project,
-        tables: Option<&CatalogTables<'_>>,
+        rule: LedgerRule,
         (caller, approvals): (Caller, Approvals),
         reuse: Reuse,
         received: &Received,
         host: &'h Host,
     ) -> Result<Self, Failure> {
-        let rule = tables.map(ledger_rule).transpose()?.unwrap_or_default();
         Ok(Self {
             project,
             place: project.place(&rule)?,
@@ -115,13 +112,6 @@ impl<'h> RunLedger<'h> {
 
     pub(super) fn keep(&self, ledger: Ledger<'h>) {
         self.open.replace(Some(ledger));
-    }
-
-    pub(crate) fn own_files(&self) -> Vec<Utf8PathBuf> {
-        let mut own = self.project.own_files_by(&self.rule);
-        let signers = self.approvals.settings.allowed_signers.iter();
-        own.extend(signers.map(|file| self.project.root.join(file)));
-        own
     }
 
     fn connect(&self) -> Result<Ledger<'h>, LedgerError> {
@@ -183,8 +173,8 @@ impl<'h> RunLedger<'h> {
         };
         let go_on = || context.go_on().is_ok();
         let here = Here {
-            root: context.root,
-            host: context.host,
+            root: context.desk.root,
+            host: context.desk.host,
             go_on: &go_on,
             objects: match work {
                 Work::Tools(ready) => Some(ready.store.objects().clone()),
@@ -239,7 +229,7 @@ impl<'h> RunLedger<'h> {
             }
             Err(error) => Begun::Answered(Box::new(refused(error))),
             Ok(Pass::Go) => {
-                recording.inputs = ended::inputs_before(work, context.root);
+                recording.inputs = ended::inputs_before(work, context.desk.root);
                 Begun::Run(Box::new(recording))
             }
             Ok(Pass::Held(outcome, asks)) => {
@@ -267,7 +257,7 @@ impl<'h> RunLedger<'h> {
 
     pub(super) fn who<'b>(&'b self, received: &'b Received, context: &'b Context<'_>) -> Who<'b> {
         Who {
-            operation_id: context.operation_id,
+            operation_id: context.desk.operation_id,
             session_id: &received.identity.session_id,
             context: self.caller.context.name(),
             profile: self.caller.profile.as_deref().unwrap_or("default"),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::task::{CUT, hidden};
 
 /// The plan, or any part of it, with `***` for values that look like credentials.
-pub(crate) fn redacted(plan: &Value) -> Value {
+pub(super) fn redacted(plan: &Value) -> Value {
     match plan {
         Value::String(text) => Value::String(hidden(text).into_owned()),
         Value::Array(items) => items.iter().map(redacted).collect(),
