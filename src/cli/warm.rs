@@ -29,16 +29,10 @@ pub(super) struct WarmArgs {
 enum WarmVerb {
     /// List the servers that are kept for the next runs
     #[command(after_help = help::of("warm list"))]
-    List(ListArgs),
+    List(FormArgs),
     /// End the servers that are kept, each after its call
     #[command(after_help = help::of("warm stop"))]
     Stop(StopArgs),
-}
-
-#[derive(Debug, Args)]
-struct ListArgs {
-    #[command(flatten)]
-    form: FormArgs,
 }
 
 #[derive(Debug, Args)]
@@ -51,7 +45,7 @@ struct StopArgs {
 
 pub(super) fn run(args: &WarmArgs) -> Result<ExitCode, Stop> {
     match &args.verb {
-        WarmVerb::List(args) => list(args),
+        WarmVerb::List(form) => list(form),
         WarmVerb::Stop(args) => end(args),
     }
 }
@@ -65,8 +59,8 @@ pub(super) fn hold_server(interrupts: Interrupts) -> ExitCode {
     held.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 
-fn list(args: &ListArgs) -> Result<ExitCode, Stop> {
-    let project = args.form.places.project()?;
+fn list(form: &FormArgs) -> Result<ExitCode, Stop> {
+    let project = form.places.project()?;
     let servers = warm_servers(&project.state_dir).map_err(stop(1))?;
     let documents: Vec<Value> = servers.iter().map(document).collect();
     let text = || match servers.as_slice() {
@@ -74,7 +68,7 @@ fn list(args: &ListArgs) -> Result<ExitCode, Stop> {
             .to_owned(),
         servers => servers.iter().map(|server| line(server) + "\n").collect(),
     };
-    Ok(args.form.printed(&json!({"servers": documents}), text, 0))
+    Ok(form.printed(&json!({"servers": documents}), text, 0))
 }
 
 fn end(args: &StopArgs) -> Result<ExitCode, Stop> {

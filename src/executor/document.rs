@@ -10,7 +10,7 @@ use crate::{
     task::Secrets,
 };
 
-use super::texts::{Said, first_json, texts};
+use super::texts::{Said, first_json, result, texts};
 
 /// A text of more bytes than this stays text.
 const LARGE: usize = 1 << 20;
@@ -35,7 +35,7 @@ impl Document {
         {
             return Some(match raw.get() {
                 object if object.starts_with('{') => Self::read(raw.clone()),
-                other => Self::result(other),
+                other => Self::json(result(other)),
             });
         }
         notes.append(&mut of_texts);
@@ -45,18 +45,13 @@ impl Document {
                 reads.then(|| Self::Read(json!({})))
             }
             Said::Prose(text) => Some(Self::Read(json!({ "text": text }))),
-            Said::Object(json) => Some(Self::json(json)),
-            Said::Values(json) | Said::Texts(json) => Some(Self::result(&json)),
+            Said::Json(json) => Some(Self::json(json)),
         }
     }
 
     /// The first text of the answer that is JSON.
     pub(super) fn first_of(answer: &ToolAnswer) -> Option<Self> {
         first_json(answer).map(Self::json)
-    }
-
-    fn result(json: &str) -> Self {
-        Self::json(format!("{{\"result\":{json}}}"))
     }
 
     fn json(json: String) -> Self {

@@ -27,17 +27,15 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String, stderr: 
         let class = judge::class(entry, &detail);
         return class.judged(message, detail).of_no_reason();
     }
+    let ruled = |fault| by_words(entry, Some(&detail), fault);
     let class: Class = match error {
         CallError::Rpc { code, .. } if judge::TIME_OUT_CODES.contains(code) => {
-            judge::by_rule(entry, &detail).unwrap_or_else(|| Fault::ToolTimeout.into())
+            ruled(Fault::ToolTimeout)
         }
         CallError::NotFound { .. } => Fault::ServerNotFound.into(),
         CallError::SpawnFailed { .. } => Fault::ServerUnreachable.into(),
         CallError::StartupTimeout { .. } | CallError::TimedOut { .. } => Fault::ToolTimeout.into(),
-        error if error.is_a_wrong_start() => match judge::by_rule(entry, &detail) {
-            Some(class) => class,
-            None => Fault::ServerNotFound.into(),
-        },
+        error if error.is_a_wrong_start() => ruled(Fault::ServerNotFound),
         CallError::ExitedBeforeReady { .. } | CallError::Died { .. } => {
             let class = judge::class(entry, &detail);
             match class.fault {
@@ -46,9 +44,7 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String, stderr: 
                 _ => class,
             }
         }
-        CallError::Http { trouble, .. } => {
-            judge::by_rule(entry, &detail).unwrap_or_else(|| of_http(*trouble).into())
-        }
+        CallError::Http { trouble, .. } => ruled(of_http(*trouble)),
         CallError::ToolChanged { .. } | CallError::Riskier { .. } => Fault::ToolChanged.into(),
         CallError::ArgumentsInvalid { .. } | CallError::NotResumable { .. } => {
             Fault::ParamsInvalid.into()

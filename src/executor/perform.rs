@@ -66,21 +66,26 @@ fn planned(step: &Step, launch: &ServerSpec, store: &Store, session_id: &str) ->
             asset_type: output.asset_type.clone(),
         })
     });
+    let (command, cwd, environment) = match launch.program() {
+        Some(program) => (
+            program.argv.clone(),
+            program.cwd.to_string(),
+            program.env.iter().map(|(name, _)| name.clone()).collect(),
+        ),
+        None => (
+            Vec::new(),
+            String::new(),
+            step.server.variables().cloned().collect(),
+        ),
+    };
     PlannedStep {
         capability_id: step.entry.id.clone(),
         mcp_server: step.server.name.clone(),
         tool_name: step.entry.tool.clone(),
         url: launch.url(),
-        command: launch
-            .program()
-            .map_or_else(Vec::new, |program| program.argv.clone()),
-        cwd: launch
-            .program()
-            .map_or_else(String::new, |program| program.cwd.to_string()),
-        environment: launch.program().map_or_else(
-            || step.server.variables().cloned().collect(),
-            |program| program.env.iter().map(|(name, _)| name.clone()).collect(),
-        ),
+        command,
+        cwd,
+        environment,
         parameters: foreseen(step, Hidden::new(step, launch).parameters(step)),
         timeout_seconds: step.timeout.as_secs_f64(),
         checks: quality::names(step),

@@ -44,7 +44,9 @@ pub(super) fn check(
     let seen = if let Some(output) = &step.output {
         Some(asset(step, output, context, checks)?)
     } else {
-        document(checks);
+        // That the call succeeded is its result, so an empty answer is an empty result. It was parsed as JSON.
+        (checks.output_exists, checks.output_non_empty) = (true, true);
+        checks.format_valid = true;
         None
     };
     if wants_data(step) {
@@ -103,17 +105,10 @@ fn describe(error: &FormatError) -> String {
             format, problem, ..
         } => format!("is corrupt or incomplete {format}: {problem}"),
         FormatError::File(StoreError::NotAFile(_)) => "is not a regular file".to_owned(),
+        // Its error names the path.
         FormatError::File(StoreError::Io { error, .. }) => format!("cannot be read: {error}"),
         FormatError::File(error) => format!("cannot be read: {error}"),
     }
-}
-
-/// The same three checks for a result without an asset (C-07). That the call succeeded is its result, so an empty answer
-/// is an empty result. It was parsed as JSON. `result_complete` checks its fields.
-fn document(checks: &mut Checks) {
-    checks.output_exists = true;
-    checks.output_non_empty = true;
-    checks.format_valid = true;
 }
 
 /// R-000-84: the result has all expected fields.

@@ -20,17 +20,15 @@ pub(super) fn texts(answer: &ToolAnswer) -> Vec<String> {
     texts.collect()
 }
 
+/// What the texts of an answer say, as the JSON of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Said {
     Nothing,
     /// One text that is neither an object nor an array.
     Prose(String),
-    /// The JSON of an object.
-    Object(String),
-    /// The JSON of an array: one text, or a value for each text.
-    Values(String),
-    /// The JSON of an array: a string for each text, because not all of them are JSON.
-    Texts(String),
+    /// An object: the only text, or the value of `result`, which has a value for each text, or a string if not all of
+    /// them are JSON.
+    Json(String),
 }
 
 impl Said {
@@ -45,8 +43,8 @@ impl Said {
         let pointer = if is_list { "/result" } else { "" };
         let mut of_json = Vec::new();
         let said = match json_of(text, pointer, &mut of_json) {
-            Some(json) if json.starts_with('{') => Self::Object(json.into_owned()),
-            Some(json) if json.starts_with('[') => Self::Values(json.into_owned()),
+            Some(json) if json.starts_with('{') => Self::Json(json.into_owned()),
+            Some(json) if json.starts_with('[') => Self::Json(result(&json)),
             _ => return Self::Prose(text.clone()),
         };
         notes.append(&mut of_json);
@@ -60,14 +58,17 @@ impl Said {
             .enumerate()
             .map(|(at, text)| json_of(text, &format!("/result/{at}"), &mut of_values))
             .collect();
-        match values {
-            Some(values) => {
-                notes.append(&mut of_values);
-                Self::Values(format!("[{}]", values.join(",")))
-            }
-            None => Self::Texts(json!(texts).to_string()),
-        }
+        let Some(values) = values else {
+            return Self::Json(result(&json!(texts).to_string()));
+        };
+        notes.append(&mut of_values);
+        Self::Json(result(&format!("[{}]", values.join(","))))
     }
+}
+
+/// The document of a value that is no object.
+pub(super) fn result(json: &str) -> String {
+    format!("{{\"result\":{json}}}")
 }
 
 /// The first text that is an object or an array.
@@ -103,30 +104,30 @@ mod tests {
 
     #[test]
     fn no_one_and_several_texts_keep_their_boundaries() {
-        let json = |text: &str| text.to_owned();
+        let (json, listed) = (|text: &str| text.to_owned(), result);
         for (texts, single, listed) in [
-            (&[] as &[&str], Said::Nothing, Said::Values(json("[]"))),
+            (&[] as &[&str], Said::Nothing, Said::Json(listed("[]"))),
             (
                 &["{\"a\":1}"],
-                Said::Object(json("{\"a\":1}")),
-                Said::Values(json("[{\"a\":1}]")),
+                Said::Json(json("{\"a\":1}")),
+                Said::Json(listed("[{\"a\":1}]")),
             ),
             (
                 &[" [1] "],
-                Said::Values(json("[1]")),
-                Said::Values(json("[[1]]")),
+                Said::Json(listed("[1]")),
+                Said::Json(listed("[[1]]")),
             ),
-            (&["5"], Said::Prose(json("5")), Said::Values(json("[5]"))),
-            (&[""], Said::Prose(json("")), Said::Texts(json("[\"\"]"))),
+            (&["5"], Said::Prose(json("5")), Said::Json(listed("[5]"))),
+            (&[""], Said::Prose(json("")), Said::Json(listed("[\"\"]"))),
             (
                 &["{\"a\":NaN}", "true"],
-                Said::Values(json("[{\"a\":null},true]")),
-                Said::Values(json("[{\"a\":null},true]")),
+                Said::Json(listed("[{\"a\":null},true]")),
+                Said::Json(listed("[{\"a\":null},true]")),
             ),
             (
                 &["two rows:", "{}"],
-                Said::Texts(json("[\"two rows:\",\"{}\"]")),
-                Said::Texts(json("[\"two rows:\",\"{}\"]")),
+                Said::Json(listed("[\"two rows:\",\"{}\"]")),
+                Said::Json(listed("[\"two rows:\",\"{}\"]")),
             ),
         ] {
             assert_eq!(said(texts, Rows::Single), single, "{texts:?}");

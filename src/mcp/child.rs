@@ -31,15 +31,6 @@ pub(super) struct Child {
     reaped: Option<Reaped>,
 }
 
-/// A server that was spawned and is not watched yet. It starts while oneact prepares the rest.
-#[derive(Debug)]
-pub(super) struct Started {
-    /// The first field, because it is dropped first: this ends the server if a later step fails.
-    pub(super) child: Child,
-    /// Its stdin, stdout and stderr.
-    pub(super) pipes: [OwnedFd; 3],
-}
-
 /// How a server ended, and which other processes of it were killed.
 #[derive(Debug)]
 struct Reaped {
@@ -47,31 +38,31 @@ struct Reaped {
     killed: Vec<Killed>,
 }
 
-impl Started {
-    pub(super) fn new(server: &str, start: &Program) -> Result<Self, CallError> {
-        if start.argv.is_empty() {
-            let reason = "its `command` is empty".to_owned();
+impl Child {
+    /// Spawns a server. It starts while oneact prepares the rest. Returns also its stdin, stdout and stderr.
+    pub(super) fn start(
+        server: &str,
+        program: &Program,
+    ) -> Result<(Self, [OwnedFd; 3]), CallError> {
+        if program.argv.is_empty() {
             return Err(CallError::NotFound {
                 server: server.to_owned(),
                 program: String::new(),
-                reason,
+                reason: "its `command` is empty".to_owned(),
             });
         }
-        let adopted = Adopted::from_now_on(&start.env).map_err(failed(server, "adopt orphans"))?;
-        let spawned = spawn(start).map_err(|source| not_started(server, start, source))?;
+        let adopted =
+            Adopted::from_now_on(&program.env).map_err(failed(server, "adopt orphans"))?;
+        let spawned = spawn(program).map_err(|source| not_started(server, program, source))?;
         adopted::started(spawned.pid);
-        Ok(Self {
-            child: Child {
-                pid: spawned.pid,
-                adopted,
-                reaped: None,
-            },
-            pipes: [spawned.stdin, spawned.stdout, spawned.stderr],
-        })
+        let child = Self {
+            pid: spawned.pid,
+            adopted,
+            reaped: None,
+        };
+        Ok((child, [spawned.stdin, spawned.stdout, spawned.stderr]))
     }
-}
 
-impl Child {
     /// For people, and for logs.
     pub(super) fn pid(&self) -> i32 {
         self.pid.as_raw_pid()

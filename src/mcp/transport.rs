@@ -5,7 +5,7 @@ use std::{os::fd::OwnedFd, time::Duration};
 use tokio::time::timeout;
 
 use super::{
-    child::Started,
+    child::Child,
     error::CallError,
     link::{Link, Over},
     message::Answer,
@@ -45,8 +45,8 @@ impl Opened {
         let began = host.moment();
         let way = match &spec.place {
             ServerPlace::Process(program) => {
-                let started = Started::new(&spec.name, program)?;
-                OpenedWay::Process(Owner::Own(started.child), started.pipes)
+                let (child, pipes) = Child::start(&spec.name, program)?;
+                OpenedWay::Process(Owner::Own(child), pipes)
             }
             ServerPlace::Http(endpoint) => {
                 OpenedWay::Remote(Box::new(Remote::new(spec, endpoint)?))

@@ -26,13 +26,10 @@ pub(crate) struct HostRefused {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AddressKind {
-    Loopback,
+    /// Of this machine, or of a network that is not public: [`Policy::PrivateToo`] allows it.
     Private,
-    Shared,
-    Unspecified,
     LinkLocal,
     Metadata,
-    Multicast,
     Reserved,
 }
 
@@ -61,11 +58,13 @@ impl Policy {
         kind: Option<AddressKind>,
     ) -> Result<(), HostRefused> {
         match kind {
-            Some(kind) if self == Self::PublicOnly || !kind.may_be_allowed() => Err(HostRefused {
-                host: host.to_owned(),
-                subject: subject.to_owned(),
-                kind,
-            }),
+            Some(kind) if self == Self::PublicOnly || kind != AddressKind::Private => {
+                Err(HostRefused {
+                    host: host.to_owned(),
+                    subject: subject.to_owned(),
+                    kind,
+                })
+            }
             _ => Ok(()),
         }
     }
@@ -93,8 +92,6 @@ impl AddressKind {
         };
         if METADATA_NAMES.contains(&name.as_str()) {
             Some(Self::Metadata)
-        } else if below("localhost") || below("localdomain") {
-            Some(Self::Loopback)
         } else if !name.contains('.') || PRIVATE_DOMAINS.into_iter().any(below) {
             Some(Self::Private)
         } else {
@@ -109,13 +106,11 @@ impl AddressKind {
             [168, 63, 129, 16] | [100, 100, 100, 200] | [100, 96, 0, 96] | [192, 0, 0, 192] => {
                 Some(Self::Metadata)
             }
-            [0, ..] => Some(Self::Unspecified),
-            [127, ..] => Some(Self::Loopback),
             [169, 254, ..] => Some(Self::LinkLocal),
-            [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Some(Self::Private),
-            [100, 64..=127, ..] => Some(Self::Shared),
-            [224..=239, ..] => Some(Self::Multicast),
-            [240..=255, ..]
+            [0 | 10 | 127, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => {
+                Some(Self::Private)
+            }
+            [224..=255, ..]
             | [192, 0, 0 | 2, _]
             | [192, 88, 99, _]
             | [198, 18..=19, ..]
@@ -134,12 +129,11 @@ impl AddressKind {
             [0xfd00, 0x0ec2 | 0x00c1, ..]
             | [0xfd20, 0x00ce, ..]
             | [0xfd00, 0x0042, 0, 0, 0, 0, 0, 0x42] => Some(Self::Metadata),
-            [0, 0, 0, 0, 0, 0, 0, 0] => Some(Self::Unspecified),
-            [0, 0, 0, 0, 0, 0, 0, 1] => Some(Self::Loopback),
             [0xfe80..=0xfebf, ..] => Some(Self::LinkLocal),
-            // fc00::/7, and its predecessor, the site-local fec0::/10.
-            [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => Some(Self::Private),
-            [0xff00..=0xffff, ..] => Some(Self::Multicast),
+            // `::`, `::1`, fc00::/7, and its predecessor, the site-local fec0::/10.
+            [0, 0, 0, 0, 0, 0, 0, 0 | 1] | [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => {
+                Some(Self::Private)
+            }
             // IETF protocol assignments (2001::/23, which includes Teredo) and documentation.
             [0x2001, 0x0000..=0x01ff | 0x0db8, ..] | [0x3fff, 0x0000..=0x0fff, ..] => {
                 Some(Self::Reserved)
@@ -149,29 +143,17 @@ impl AddressKind {
         }
     }
 
-    /// Whether [`Policy::PrivateToo`] allows it.
-    fn may_be_allowed(self) -> bool {
-        matches!(
-            self,
-            Self::Loopback | Self::Private | Self::Shared | Self::Unspecified
-        )
-    }
-
     fn text(self) -> &'static str {
         match self {
-            Self::Loopback => "a loopback address",
-            Self::Private => "a private address",
-            Self::Shared => "a shared address (100.64.0.0/10)",
-            Self::Unspecified => "an unspecified address, which means this machine",
+            Self::Private => "a loopback, private or shared address",
             Self::LinkLocal => "a link-local address, where machines serve their credentials",
             Self::Metadata => "the metadata service of a cloud, which serves credentials",
-            Self::Multicast => "a multicast address",
-            Self::Reserved => "a reserved address",
+            Self::Reserved => "a multicast or reserved address",
         }
     }
 
     fn advice(self) -> &'static str {
-        if self.may_be_allowed() {
+        if self == Self::Private {
             "if the connection is intended, set allow_private = true in the [server.…] entry of catalog.toml"
         } else {
             "no setting allows it"
@@ -179,7 +161,9 @@ impl AddressKind {
     }
 }
 
-const PRIVATE_DOMAINS: [&str; 7] = [
+const PRIVATE_DOMAINS: [&str; 9] = [
+    "localhost",
+    "localdomain",
     "internal",
     "local",
     "lan",

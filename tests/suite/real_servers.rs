@@ -112,16 +112,6 @@ fn progress_keeps_a_call_alive_beyond_its_idle_timeout() {
 }
 
 #[test]
-fn a_call_above_the_limit_of_the_typescript_sdk_is_told_and_not_recoverable() {
-    let text = "x".repeat(11 << 20);
-    let more = "timeout = \"8s\"";
-    let answer = everything("echo", &json!({ "message": text }), more);
-    assert_eq!((answer.exit, answer.fault()), (1, &json!("tool_error")));
-    let message = answer.at("/error/error_message").to_string();
-    assert!(message.contains("11.0 MiB"), "{message}");
-}
-
-#[test]
 fn a_call_without_progress_ends_at_its_idle_timeout() {
     let parameters = json!({"duration": 600, "steps": 1});
     let more = "timeout = \"1s\"\ntimeout_max = \"60s\"";
@@ -214,14 +204,12 @@ fn the_older_era_is_found_and_can_be_named() {
 }
 
 #[test]
-fn a_server_of_the_older_era_that_insists_on_no_handshake_is_called_without_one() {
+fn a_server_of_the_older_era_that_is_called_modern_is_told_with_the_remedy() {
     let root = root("modern", &entry("everything", "echo", ""));
     let answer = call(&root, "echo", &json!({"message": "hello"}));
-    assert_eq!(answer.result_data(), &json!({"text": "Echo: hello"}));
-    assert_eq!(
-        answer.at("/output/content/oneact/server/info"),
-        &Value::Null
-    );
+    assert_eq!(answer.at("/output/content/oneact/effect"), "none");
+    let message = answer.at("/error/error_message").as_str().unwrap();
+    assert!(message.contains("protocol = \"legacy\""), "{message}");
 }
 
 #[test]

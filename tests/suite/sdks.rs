@@ -215,7 +215,7 @@ fn arguments_above_ten_mebibytes_are_too_large_for_servers_in_typescript() {
     }
     for name in ["ts1", "ts2_modern"] {
         let answer = answer(name, "size", &entry, &sent);
-        assert_eq!(answer.exit, 1, "{name}: {}", answer.fault());
+        assert_ne!(answer.exit, 0, "{name}: {}", answer.fault());
     }
 }
 

@@ -59,12 +59,11 @@ pub(crate) fn expand(
         let plain = before.strip_suffix('$');
         let found = match from.split_once('}') {
             Some((inside, after)) => {
-                let value = value(inside, plain.is_some(), around)?;
-                value.map(|value| (value, after))
+                value(inside, plain.is_some(), around)?.map(|value| (value, after))
             }
             None => None,
         };
-        if let Some((Replacement { value, of }, after)) = found {
+        if let Some(((value, of), after)) = found {
             if let Some(of) = of {
                 not_own(what, &value)?;
                 if looks_secret(of, &value, around) {
@@ -96,25 +95,13 @@ fn not_own(what: &str, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What stands for a reference.
-struct Replacement<'t> {
-    value: String,
-    /// The variable that the text names. `None` for a place.
-    of: Option<&'t str>,
-}
-
-impl Replacement<'_> {
-    fn place(value: String) -> Self {
-        Self { value, of: None }
-    }
-}
-
-/// What stands for one reference, `${inside}` with a dollar, or `{inside}` without; `None` if it is none.
+/// What stands for one reference, `${inside}` with a dollar, or `{inside}` without, and the variable that it names if it
+/// is no place; `None` if it is no reference.
 fn value<'t>(
     inside: &'t str,
     dollar: bool,
     around: &Surroundings<'_>,
-) -> Result<Option<Replacement<'t>>, String> {
+) -> Result<Option<(String, Option<&'t str>)>, String> {
     if let Some(file) = inside.strip_prefix("file:") {
         return Err(format!(
             "it takes a value from the file {file}, which oneact does not read; give it in a variable"
@@ -143,8 +130,8 @@ fn value<'t>(
         "pathSeparator" | "/" => Some("/".to_owned()),
         _ => None,
     };
-    if place.is_some() {
-        return Ok(place.map(Replacement::place));
+    if let Some(place) = place {
+        return Ok(Some((place, None)));
     }
     if let Some(input) = name.strip_prefix("input:") {
         return Err(format!(
@@ -163,10 +150,7 @@ fn value<'t>(
     let said = (around.variable)(name).filter(|said| !said.is_empty() || default.is_none());
     let value = said.or_else(|| default.map(str::to_owned));
     let value = value.ok_or_else(|| unset(name))?;
-    Ok(Some(Replacement {
-        value,
-        of: Some(name),
-    }))
+    Ok(Some((value, Some(name))))
 }
 
 fn is_name(text: &str) -> bool {

@@ -17,10 +17,7 @@ use rustix::{
 
 use crate::{
     host::{Host, Moment},
-    mcp::{
-        child::{Child, Started},
-        peer::Peer,
-    },
+    mcp::{child::Child, peer::Peer},
 };
 
 use super::{
@@ -109,11 +106,8 @@ impl<'h> Holder<'h> {
         let place = SocketDirectory::open(&start.state_dir).map_err(failed)?;
         let program = start.program(scratch);
         let began = host.moment();
-        let started = Started::new(&start.name, &program).map_err(|error| error.to_string())?;
-        let Started {
-            child,
-            pipes: [stdin, stdout, stderr],
-        } = started;
+        let (child, [stdin, stdout, stderr]) =
+            Child::start(&start.name, &program).map_err(|error| error.to_string())?;
         for pipe in [&stdout, &stderr] {
             let flags = fcntl_getfl(pipe).map_err(|error| failed(error.into()))?;
             fcntl_setfl(pipe, flags | OFlags::NONBLOCK).map_err(|error| failed(error.into()))?;
@@ -255,7 +249,8 @@ impl<'h> Holder<'h> {
                 }
             }
             Ask::About => Told::About(self.about()),
-            Ask::Stop => {
+            Ask::Stop(Some(name)) if *name != self.start.name => return Then::Stays,
+            Ask::Stop(_) => {
                 self.after = Then::Ends;
                 then = self.when_free();
                 Told::About(self.about())

@@ -25,13 +25,13 @@ pub(crate) enum Stopping {
 
 /// The warm servers of the state directory.
 pub(crate) fn list(state_dir: &Utf8Path) -> io::Result<Vec<About>> {
-    let asked = each(state_dir, None, &Ask::About)?;
+    let asked = each(state_dir, &Ask::About)?;
     Ok(asked.into_iter().map(|(about, _)| about).collect())
 }
 
 /// Tells the servers with this name to end, or all of them.
 pub(crate) fn stop(state_dir: &Utf8Path, name: Option<&str>) -> io::Result<Vec<Stopping>> {
-    let told = each(state_dir, name, &Ask::Stop)?;
+    let told = each(state_dir, &Ask::Stop(name.map(str::to_owned)))?;
     let mut stopping = Vec::new();
     for (about, line) in told {
         if about.idle.is_none() {
@@ -49,26 +49,16 @@ pub(crate) fn stop(state_dir: &Utf8Path, name: Option<&str>) -> io::Result<Vec<S
 }
 
 /// Asks the holders. Those that are gone are passed over, and those that do not answer are logged.
-fn each(state_dir: &Utf8Path, name: Option<&str>, ask: &Ask) -> io::Result<Vec<(About, Line)>> {
+fn each(state_dir: &Utf8Path, ask: &Ask) -> io::Result<Vec<(About, Line)>> {
     let place = match SocketDirectory::open(state_dir) {
         Ok(place) => place,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let mut answers = Vec::new();
-    for socket in place.names()? {
-        let Some(about) = answer(&place, &socket, &Ask::About) else {
-            continue;
-        };
-        if name.is_some_and(|name| name != about.0.name) {
-            continue;
-        }
-        match ask {
-            Ask::About => answers.push(about),
-            _ => answers.extend(answer(&place, &socket, ask)),
-        }
-    }
-    Ok(answers)
+    let sockets = place.names()?.into_iter();
+    Ok(sockets
+        .filter_map(|socket| answer(&place, &socket, ask))
+        .collect())
 }
 
 fn answer(place: &SocketDirectory, socket: &str, ask: &Ask) -> Option<(About, Line)> {

@@ -28,8 +28,8 @@ pub(super) enum Ask {
     /// The server is sound; what was agreed with it.
     Back(Option<Peer>),
     About,
-    /// End the server, after its call.
-    Stop,
+    /// End the server, after its call; if a name is given, only the server of that name.
+    Stop(Option<String>),
 }
 
 /// What a holder answers.

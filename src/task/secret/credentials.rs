@@ -15,30 +15,39 @@ const SIGNS: &str = "\
     authorization pass pwd secret token credential key bearer basic akia asia agpa aida aroa ghp_ gho_ ghu_ ghs_ \
     ghr_ _pat_ glpat- xox sk- k_live_ k_test_ aiza npm_ pypi- hf_ eyj";
 
-/// What a credential looks like. What its groups contain stays.
-const CREDENTIAL: &str = concat!(
+/// What a credential looks like, in the order in which it is searched for. What a group contains stays.
+const RULES: [&str; 5] = [
     // Names and their values: `db_password = x`, `"apiKey": "x"`, `export TOKEN=x`, `Authorization: Bearer x`.
-    r#"((?i-u:authorization|pass(?:word|wd|phrase)?|pwd|secret|token|credentials?"#,
-    r#"|(?:api|access|secret|private|account)[_-]?key)["']?[^\S\n]*(?:=>|:=|[:=])[^\S\n]*)"#,
-    r#"(?:"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|(?:(?i-u:Bearer|Basic|Token)[^\S\n]+)?[^\s,;}\])]+)"#,
+    concat!(
+        r#"((?i-u:authorization|pass(?:word|wd|phrase)?|pwd|secret|token|credentials?"#,
+        r#"|(?:api|access|secret|private|account)[_-]?key)["']?[^\S\n]*(?:=>|:=|[:=])[^\S\n]*)"#,
+        r#"(?:"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|(?:(?i-u:Bearer|Basic|Token)[^\S\n]+)?[^\s,;}\])]+)"#
+    ),
     // An HTTP authentication scheme without a name before it.
-    r"|\b((?i-u:Bearer|Basic)[^\S\n]+)[A-Za-z0-9+/=._~-]{16,}",
+    r"(?-u:\b)((?i-u:Bearer|Basic)[^\S\n]+)[A-Za-z0-9+/=._~-]{16,}",
     // AWS key ids.
-    r"|\b(?:AKIA|ASIA|AGPA|AIDA|AROA)[0-9A-Z]{12,}",
+    r"(?-u:\b)(?:AKIA|ASIA|AGPA|AIDA|AROA)[0-9A-Z]{12,}",
     // Tokens with the prefix of their issuer: GitHub, GitLab, Slack, OpenAI and Anthropic, Stripe, Google, npm,
     // PyPI, Hugging Face.
-    r"|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|sk-|[rs]k_(?:live|test)_|AIza|npm_|pypi-|hf_)",
-    r"[0-9A-Za-z_-]{16,}",
+    concat!(
+        r"(?-u:\b)(?:gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|sk-|[rs]k_(?:live|test)_|AIza|npm_|pypi-|hf_)",
+        r"[0-9A-Za-z_-]{16,}"
+    ),
     // JSON Web Tokens.
-    r"|\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*)?",
-);
+    r"(?-u:\b)eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*)?",
+];
 
 /// A line that can be part of a key: a run of base64, or a whole key in one line (`-----BEGIN …\n…`).
 const KEY_LINE: &str = r"[^\r\n]*[A-Za-z0-9+/=]{16}[^\r\n]*";
 
-/// The compiled expressions, built when a text first needs them. A test checks that they compile.
-static CREDENTIALS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(CREDENTIAL).ok());
-static KEY_LINES: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(KEY_LINE).ok());
+/// The compiled rules, built when a text first needs them. A test checks that they compile.
+static CREDENTIALS: LazyLock<Vec<Regex>> = LazyLock::new(|| compiled(&RULES));
+static KEY_LINES: LazyLock<Vec<Regex>> = LazyLock::new(|| compiled(&[KEY_LINE]));
+
+fn compiled(rules: &[&str]) -> Vec<Regex> {
+    let rules = rules.iter().filter_map(|rule| Regex::new(rule).ok());
+    rules.collect()
+}
 
 /// How strictly lines are checked.
 #[derive(Debug, Clone, Copy)]
@@ -71,10 +80,12 @@ impl Hiding {
     }
 }
 
-fn replace(shown: &mut Cow<'_, str>, what: &LazyLock<Option<Regex>>) {
-    let replaced = what.as_ref().map(|what| what.replace_all(shown, "$1$2***"));
-    if let Some(Cow::Owned(replaced)) = replaced {
-        *shown = Cow::Owned(replaced);
+fn replace(shown: &mut Cow<'_, str>, rules: &[Regex]) {
+    for rule in rules {
+        let replaced = rule.replace_all(shown, "$1***");
+        if let Cow::Owned(replaced) = replaced {
+            *shown = Cow::Owned(replaced);
+        }
     }
 }
 
@@ -93,7 +104,7 @@ mod tests {
 
     #[test]
     fn every_rule_is_a_regular_expression() {
-        assert!(CREDENTIALS.is_some() && KEY_LINES.is_some());
+        assert_eq!((CREDENTIALS.len(), KEY_LINES.len()), (RULES.len(), 1));
     }
 
     #[test]
@@ -112,9 +123,9 @@ mod tests {
             .chain(each("bearer BASIC", " xxxxxxxxxxxxxxxx"))
             .chain(each(ids, "000000000000"))
             .chain(each(tokens, "0000000000000000.x"));
-        let rule = CREDENTIALS.as_ref().unwrap();
         for text in texts {
-            assert!(rule.is_match(&text), "the rule does not find {text}");
+            let found = CREDENTIALS.iter().any(|rule| rule.is_match(&text));
+            assert!(found, "no rule finds {text}");
             assert_ne!(hidden(&text), text, "{text} bears no sign");
         }
     }
@@ -148,6 +159,8 @@ mod tests {
                 "get https://***@h/x?X-Amz-Signature=***",
             ),
             ("unfinished secret: \"abc", "unfinished secret: ***"),
+            // The name of a variable can look like a token itself.
+            ("hf_inference_api_token = x", "*** = ***"),
         ] {
             assert_eq!(hidden(line), shown, "{line}");
         }

@@ -137,9 +137,12 @@ fn user_information(text: &str) -> Vec<Range<usize>> {
         };
         let start = text.len() - behind.len();
         found.extend((length > 0).then_some(start..start + length));
-        // The last colon of the authority may start another link.
-        let authority = authority.trim_end_matches(':');
-        rest = behind.strip_prefix(authority).unwrap_or_default();
+        // The last colon of the authority may be that of another link.
+        let before = match authority.strip_suffix(':') {
+            Some(before) => before.trim_end_matches(of_scheme),
+            None => authority,
+        };
+        rest = behind.strip_prefix(before).unwrap_or_default();
     }
     found
 }

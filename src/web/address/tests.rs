@@ -103,7 +103,7 @@ fn a_refusal_says_what_why_and_which_setting_allows_it() {
     for part in [
         "db.local",
         "10.1.2.3",
-        "private address",
+        "private or shared address",
         "allow_private = true",
         "[server.",
     ] {

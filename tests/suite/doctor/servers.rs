@@ -169,7 +169,7 @@ fn noise_on_stdout_is_counted_and_shown() {
 fn a_server_that_ignores_the_end_of_its_stdin_is_told_of_and_ended() {
     let diagnosis = planted("stubborn", "", ECHO);
     assert_eq!(diagnosis.exit, 0);
-    diagnosis.says("end_ignored", "warning", &["250 ms", "shutdown_grace"]);
+    diagnosis.says("end_ignored", "warning", &["250ms", "shutdown_grace"]);
 }
 
 #[test]

@@ -18,76 +18,52 @@ pub(super) enum Row {
 /// The rows of a Markdown document with their lines. What stands between lines of three backticks is an example.
 pub(super) fn rows(text: &str) -> Vec<(usize, Row)> {
     let mut rows = Vec::new();
-    let (mut table, mut fenced) = (None, false);
+    let (mut header, mut fenced): (Option<Vec<String>>, _) = (None, false);
     for (at, line) in text.lines().enumerate() {
         let line = line.trim();
         fenced ^= line.starts_with("```");
         let Some(row) = line.strip_prefix('|').filter(|_| !fenced) else {
-            table = None;
+            header = None;
             continue;
         };
         let cells = cells(row);
-        let row = match &table {
-            None => {
-                table = Some(Columns::of(&cells));
-                continue;
-            }
-            Some(Columns::Others) => continue,
-            Some(_) if is_rule(&cells) => continue,
-            Some(Columns::Mapping(at)) => Row::Mapping(pick(at, &cells)),
-            Some(Columns::Defaults(at)) => Row::Defaults(pick(at, &cells)),
+        let Some(header) = &header else {
+            header = Some(cells.iter().map(|cell| cell.to_lowercase()).collect());
+            continue;
         };
-        rows.push((at + 1, row));
+        if !is_rule(&cells) {
+            let row = pick(MAPPING, header, &cells).map(Row::Mapping);
+            let row = row.or_else(|| pick(DEFAULTS, header, &cells).map(Row::Defaults));
+            rows.extend(row.map(|row| (at + 1, row)));
+        }
     }
     rows
 }
 
-/// The tables of a document, by the places of the columns that are read.
-enum Columns {
-    Mapping([usize; 4]),
-    Defaults([usize; 2]),
-    Others,
+/// The cells of a row in these columns; a missing one is empty. `None` if the table lacks a column.
+fn pick<const N: usize>(
+    columns: [&str; N],
+    header: &[String],
+    cells: &[String],
+) -> Option<[String; N]> {
+    let cell = |column: &str| {
+        let at = header.iter().position(|name| name == column)?;
+        Some(cells.get(at).cloned().unwrap_or_default())
+    };
+    let picked: Vec<String> = columns.into_iter().map_while(cell).collect();
+    picked.try_into().ok()
 }
 
-impl Columns {
-    fn of(header: &[String]) -> Self {
-        if let Some(at) = places(MAPPING, header) {
-            return Self::Mapping(at);
-        }
-        places(DEFAULTS, header).map_or(Self::Others, Self::Defaults)
-    }
-}
-
-fn places<const N: usize>(columns: [&str; N], header: &[String]) -> Option<[usize; N]> {
-    let place = |column: &str| header.iter().position(|cell| cell.to_lowercase() == column);
-    let places: Vec<usize> = columns.into_iter().map_while(place).collect();
-    places.try_into().ok()
-}
-
-/// Those cells of a row; a missing one is empty.
-fn pick<const N: usize>(at: &[usize; N], cells: &[String]) -> [String; N] {
-    at.map(|at| cells.get(at).cloned().unwrap_or_default())
-}
-
-/// The cells of a row behind its first `|`.
+/// The cells of a row behind its first `|`. In a cell, a vertical bar is `\|`.
 fn cells(row: &str) -> Vec<String> {
-    let mut cells = vec![String::new()];
-    let mut chars = row.strip_suffix('|').unwrap_or(row).chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' if chars.next_if_eq(&'|').is_some() => push(&mut cells, '|'),
-            '|' => cells.push(String::new()),
-            c => push(&mut cells, c),
-        }
-    }
-    let plain = |cell: String| cell.trim().trim_matches(['`', '*']).to_owned();
-    cells.into_iter().map(plain).collect()
-}
-
-fn push(cells: &mut [String], c: char) {
-    if let Some(last) = cells.last_mut() {
-        last.push(c);
-    }
+    const BAR: &str = "\0";
+    let row = row.replace("\\|", BAR);
+    let cells = row.strip_suffix('|').unwrap_or(&row).split('|');
+    let plain = |cell: &str| {
+        let cell = cell.replace(BAR, "|");
+        cell.trim().trim_matches(['`', '*']).to_owned()
+    };
+    cells.map(plain).collect()
 }
 
 fn is_rule(cells: &[String]) -> bool {
