@@ -30,7 +30,7 @@ use reqwest::Method;
 
 use self::{
     bucket::Bucket,
-    receive::{Received, ask, receive},
+    receive::{Incoming, Received},
 };
 use super::{error::StoreError, print::GoOn};
 use crate::{
@@ -172,11 +172,11 @@ impl Objects {
             Some(seen) => seen,
             None => self.look(uri, go_on)?,
         };
-        let content = ask(&bucket, &path, &seen, go_on).map_err(fail)?;
+        let incoming = Incoming::ask(&bucket, &path, &seen, go_on).map_err(fail)?;
         let mut options = File::options();
         let file = options.write(true).create_new(true).mode(0o644).open(to);
         let file = file.map_err(StoreError::io("create", to))?;
-        let received = receive(&bucket, content, &seen, &file, go_on).map_err(fail)?;
+        let received = incoming.receive(&file, go_on).map_err(fail)?;
         let Received { bytes, sha256 } = received.map_err(StoreError::io("write", to))?;
         let why = if bytes != seen.bytes {
             format!("{bytes} of {} bytes arrived", seen.bytes)

@@ -218,6 +218,7 @@ impl Bench {
                 let stored = prepared.and_then(|prepared| prepared.commit(&go_on));
                 let stored = stored.map_err(|error| kept(error, outcome))?;
                 outcome.notes.push(decided(spilled.note()));
+                outcome.notes.extend(stored.note);
                 let uri = stored.uri.as_str();
                 (Some(spilled.reference(uri)), Some(uri.to_owned()))
             }
@@ -225,6 +226,7 @@ impl Bench {
         if let Some((output, prepared)) = prepared {
             let stored = prepared.commit(&go_on);
             let stored = stored.map_err(|error| kept(error, outcome))?;
+            outcome.notes.extend(stored.note);
             let (id, uri) = (&output.ref_id, stored.uri.redacted());
             tracing::info!("Stored {id}, {} bytes, at {uri}.", stored.bytes);
             outcome.produced.push(Produced {

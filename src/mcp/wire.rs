@@ -255,7 +255,7 @@ impl Wire {
     fn count_request(&mut self, bytes: usize) -> Result<(), End> {
         bounded(bytes, "a request of its own", bounds::REQUEST_BYTES)?;
         self.request_bytes += bytes;
-        let what = "what it asked for in all";
+        let what = "all requests of its own together";
         bounded(self.request_bytes, what, bounds::REQUESTS_BYTES)
     }
 

@@ -303,7 +303,7 @@ rows! { MODES:
     answers_late: late("unknown", "idle limit of 0.4 s");
     reports_progress_without_end: late("unknown", "time limit of 3 s").with(PROGRESS);
     notifies_without_end: late("unknown", "idle limit of 0.4 s");
-    asks_and_listens_without_end: wrong(CALLED, "unknown", "no more than 8388608 are read");
+    asks_and_listens_without_end: wrong(CALLED, "unknown", "more than 10000 requests");
     complains_without_end: late("unknown", "idle limit of 0.4 s");
     answers_somebody_else: late("unknown", "idle limit of 0.4 s");
     answers_in_a_batch: late("unknown", "no MCP message: [{");

@@ -1,7 +1,8 @@
-//! What is remembered of object stores in the state directory: the id of this root, and uploads that are under way.
+//! What is remembered of object stores in the state directory: the id of this root, uploads that are under way, and
+//! whether a server honours conditions.
 //!
 //! A run holds the lock of the note of its upload. The upload of a note that nobody holds was left by a run that was
-//! killed.
+//! killed. A note about conditions is only a hint: `oneact doctor` makes it anew.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -19,7 +20,10 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tempfile::NamedTempFile;
 use uuid::{Builder, Uuid};
 
-use super::{bucket::Bucket, failure::Why};
+use super::{
+    bucket::{Bucket, Conditions},
+    failure::Why,
+};
 use crate::{host::read_plain, task::hexadecimal};
 
 /// A longer file is no note.
@@ -33,6 +37,13 @@ pub(super) struct Open {
     place: String,
     pub(super) key: String,
     pub(super) upload_id: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Honours {
+    place: String,
+    conditions: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -127,8 +138,36 @@ pub(super) fn left(state_dir: &Utf8Path, bucket: &Bucket) -> Vec<(Open, Held)> {
     dead.collect()
 }
 
+/// Whether the server of the bucket honours conditions, if that is known.
+pub(super) fn conditions(state_dir: &Utf8Path, bucket: &Bucket) -> Option<Conditions> {
+    let note: Honours = read(&of_bucket(state_dir, bucket))?;
+    (note.place == place(bucket)).then_some(if note.conditions {
+        Conditions::Honoured
+    } else {
+        Conditions::Ignored
+    })
+}
+
+pub(super) fn keep_conditions(state_dir: &Utf8Path, bucket: &Bucket, conditions: Conditions) {
+    let note = Honours {
+        place: place(bucket),
+        conditions: conditions == Conditions::Honoured,
+    };
+    let path = of_bucket(state_dir, bucket);
+    if let Err(error) = write(&path, &note) {
+        tracing::debug!(%path, %error, "what was learnt about the store is not kept");
+    }
+}
+
 fn uploads(state_dir: &Utf8Path) -> Utf8PathBuf {
     state_dir.join("uploads")
+}
+
+fn of_bucket(state_dir: &Utf8Path, bucket: &Bucket) -> Utf8PathBuf {
+    let name = Uuid::new_v5(&Uuid::NAMESPACE_OID, place(bucket).as_bytes());
+    state_dir
+        .join("buckets")
+        .join(format!("{}.json", name.simple()))
 }
 
 /// The bucket and its server.

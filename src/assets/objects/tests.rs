@@ -246,6 +246,8 @@ fn store_while(
     let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
     let (endpoint, asked) = answering(&answers);
     let objects = at(&endpoint, ("id", "secret"));
+    let ObjectPlace { bucket, .. } = objects.must_place(&uri()).unwrap();
+    notes::keep_conditions(dir, &bucket, Conditions::Honoured);
     let about = About {
         bytes: 4,
         sha256: "a".repeat(64),
@@ -394,6 +396,55 @@ fn what_does_not_arrive_whole_or_as_it_was_stored_is_not_used() {
     let other = format!("x-amz-meta-oneact-sha256: {}\r\n", "0".repeat(64));
     let error = copied("other", &other, "RIFF", 0).unwrap_err().to_string();
     assert!(error.contains("does not have the SHA-256"), "{error}");
+}
+
+#[test]
+fn the_parts_of_a_large_object_belong_to_the_object_that_was_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = Utf8Path::from_path(dir.path()).unwrap();
+    let (part, size) = (8 << 20, 32 << 20);
+    let of = |number: usize, status: &str, etag: &str| {
+        let begin = number * part;
+        let headers = FOUND.replace("\"a\"", etag);
+        let range = format!(
+            "Content-Range: bytes {begin}-{}/{size}\r\n",
+            begin + part - 1
+        );
+        answer(
+            status,
+            &format!("{headers}{range}"),
+            &number.to_string().repeat(part),
+        )
+    };
+    let whole = answer("200 OK", FOUND, &"w".repeat(size));
+    let head = whole.trim_end_matches('w');
+    let copied = |to: &str, answers: &[&str]| {
+        let (endpoint, asked) = answering(&[&[head], answers].concat());
+        let objects = at(&endpoint, ("id", "secret"));
+        objects.look(&uri(), &|| true).unwrap();
+        let copied = objects.copy(&uri(), &dir.join(to), &|| true);
+        (
+            copied.map_err(|error| error.to_string()),
+            lock(&asked).clone(),
+        )
+    };
+    let partial = |number| of(number, "206 Partial Content", "\"a\"");
+    let (first, other) = (partial(0), of(1, "206 Partial Content", "\"b\""));
+    let (error, asked) = copied("changed", &[&first, &other]);
+    assert!(error.unwrap_err().contains("changed"));
+    assert!(
+        asked
+            .iter()
+            .skip(1)
+            .all(|head| head.contains("if-match: \"a\"")),
+        "{asked:?}"
+    );
+    // A server that answers a range with everything, or with another range, is asked for everything.
+    let (bytes, _) = copied("ignored", &[&whole, &whole]);
+    assert_eq!(bytes, Ok(size as u64));
+    let (bytes, asked) = copied("wrong", &[&partial(1), &whole]);
+    assert_eq!(bytes, Ok(size as u64));
+    assert!(!asked[2].contains("range:"), "{asked:?}");
 }
 
 #[test]

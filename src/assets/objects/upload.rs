@@ -19,7 +19,7 @@ use object_store::{
 
 use super::{
     access::Client,
-    bucket::{Bucket, Ended, FoundObject, MARK},
+    bucket::{Bucket, Conditions, Ended, FoundObject, MARK},
     client::{AT_ONCE, Purpose, RETRY_TIMEOUT},
     failure::{Why, is_repeated},
     notes::{self, Held},
@@ -47,6 +47,7 @@ pub(super) struct Target {
     pub(super) about: About,
     /// By which the object is known again.
     pub(super) mark: String,
+    pub(super) conditions: Conditions,
 }
 
 /// What is said of an object beside its content.
@@ -203,6 +204,11 @@ fn unreadable(error: &std::io::Error) -> Why {
 impl Upload {
     pub(crate) fn uri(&self) -> &Uri {
         &self.target.uri
+    }
+
+    /// Whether the server honours conditions.
+    pub(crate) fn conditions(&self) -> Conditions {
+        self.target.conditions
     }
 
     /// Makes the object visible, and returns what the store says of it then.

@@ -1,13 +1,13 @@
 //! Writes objects: sends the content, then makes it visible. Also tests whether a server keeps what that needs.
 
-use std::fs::File;
+use std::{fs::File, sync::Arc};
 
 use camino::Utf8Path;
 use object_store::path::Path;
 
 use super::{
     ObjectPlace, Objects,
-    bucket::Conditions,
+    bucket::{Bucket, Conditions},
     error,
     failure::{ObjectError, Why},
     notes,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     assets::print::GoOn,
-    task::{ObjectPrint, Uri},
+    task::{ObjectPrint, Service, Uri},
 };
 
 impl Objects {
@@ -32,6 +32,7 @@ impl Objects {
             let ObjectPlace { bucket, path } = self.must_place(uri)?;
             let target = Target {
                 uri: uri.clone(),
+                conditions: conditions(&bucket, &path, state_dir, go_on)?,
                 mark: notes::mark(state_dir, &bucket, &path)?,
                 bucket,
                 path,
@@ -71,21 +72,59 @@ impl Objects {
                 Err(why) => return Err(why),
             }
             upload::sweep(&bucket, state_dir, go_on);
-            Ok(())
+            conditions(&bucket, &path, state_dir, go_on).map(drop)
         };
         look().map_err(error("store", uri))
     }
 
-    /// Whether the server honours conditions. Makes an object beside this one, whose name nobody else uses, and removes it.
-    pub(crate) fn probe(&self, uri: &Uri, go_on: GoOn<'_>) -> Result<Conditions, ObjectError> {
+    /// Makes an object and removes it. Remembers whether the server honours conditions.
+    pub(crate) fn probe(
+        &self,
+        uri: &Uri,
+        state_dir: &Utf8Path,
+        go_on: GoOn<'_>,
+    ) -> Result<Conditions, ObjectError> {
         let probe = || {
             let ObjectPlace { bucket, path } = self.must_place(uri)?;
-            let refused = |why: String| Why::Refused(why);
-            let name = notes::random()
-                .map_err(|error| refused(format!("the machine gives no random number: {error}")))?;
-            let beside = Path::parse(format!("{path}.oneact-probe-{}", name.simple()));
-            bucket.probe(&beside.map_err(|error| refused(error.to_string()))?, go_on)
+            tested(&bucket, &path, state_dir, go_on)
         };
         probe().map_err(error("write", uri))
     }
+}
+
+fn unrandom(error: &std::io::Error) -> Why {
+    Why::Refused(format!("the machine gives no random number: {error}"))
+}
+
+/// Tests the server with an object beside this one, whose name nobody else uses.
+fn tested(
+    bucket: &Bucket,
+    path: &Path,
+    state_dir: &Utf8Path,
+    go_on: GoOn<'_>,
+) -> Result<Conditions, Why> {
+    let beside = Path::parse(format!(
+        "{path}.oneact-probe-{}",
+        notes::random().map_err(|error| unrandom(&error))?.simple()
+    ));
+    let beside = beside.map_err(|error| Why::Refused(error.to_string()))?;
+    let found = bucket.probe(&beside, go_on)?;
+    notes::keep_conditions(state_dir, bucket, found);
+    Ok(found)
+}
+
+/// Services honour conditions. Other servers that speak the protocol of S3 are tested once.
+fn conditions(
+    bucket: &Arc<Bucket>,
+    path: &Path,
+    state_dir: &Utf8Path,
+    go_on: GoOn<'_>,
+) -> Result<Conditions, Why> {
+    if bucket.service != Service::S3 || bucket.access.endpoint.is_none() {
+        return Ok(Conditions::Honoured);
+    }
+    if let Some(known) = notes::conditions(state_dir, bucket) {
+        return Ok(known);
+    }
+    tested(bucket, path, state_dir, go_on)
 }

@@ -27,6 +27,8 @@ pub(crate) struct Stored {
     /// `{store}/{session_id}/{file_name}`.
     pub(crate) uri: Uri,
     pub(crate) bytes: u64,
+    /// What the store does not guarantee, for `audit.compliance_notes`.
+    pub(crate) note: Option<String>,
 }
 
 /// What a test of the store has shown.

@@ -210,6 +210,7 @@ impl Prepared {
         Ok(Stored {
             uri: self.uri,
             bytes: self.bytes,
+            note: None,
         })
     }
 }

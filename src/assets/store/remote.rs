@@ -8,7 +8,7 @@ use super::asset::{Finished, Probed, Stored};
 use crate::{
     assets::{
         error::{StoreError, component},
-        objects::{About, Objects, Upload, error, named},
+        objects::{About, Conditions, Objects, Upload, error, named},
         print::{self, GoOn, stat_at, stat_of},
         regular::open_regular,
     },
@@ -103,7 +103,7 @@ impl Remote {
 
     pub(super) fn probe(&self, operation_id: &str, go_on: GoOn<'_>) -> Result<Probed, StoreError> {
         let uri = self.uri_of(".oneact-probe", operation_id)?;
-        let conditions = self.objects.probe(&uri, go_on)?;
+        let conditions = self.objects.probe(&uri, &self.state_dir, go_on)?;
         Ok(Probed::Bucket {
             uri: self.uri.clone(),
             conditions,
@@ -117,11 +117,19 @@ impl Prepared {
         if self.seen.is_none() || [stat_at(&self.staged), stat_of(&self.file)] != [self.seen; 2] {
             return Err(StoreError::Changed(self.staged));
         }
-        let uri = self.upload.uri().clone();
+        let (uri, conditions) = (self.upload.uri().clone(), self.upload.conditions());
         let print = self.objects.commit(self.upload, go_on)?;
+        let note = (conditions == Conditions::Ignored).then(|| {
+            format!(
+                "The store of {} ignores the condition that nothing else is written there: another program could have \
+                 written {} at the same time.",
+                uri.redacted(), uri.redacted()
+            )
+        });
         Ok(Stored {
             uri,
             bytes: print.bytes,
+            note,
         })
     }
 }

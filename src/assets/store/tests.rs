@@ -115,6 +115,7 @@ const FACTS: &[Fact] = &[
         "an asset has every byte of its file, whatever its size",
         |place| {
             const PART: usize = 8 << 20;
+            // From four parts on, an object is also read in parts.
             for length in [
                 0,
                 1,
@@ -407,14 +408,17 @@ fn the_facts_hold_for_seaweedfs() {
     let place = on(Kind::Seaweed);
     check(&place, FACTS);
     check(&place, OF_OBJECTS);
+    assert_eq!(place.place("note.txt", b"x").note, None);
     probed(&place, crate::assets::Conditions::Honoured);
 }
 
 #[test]
-fn the_facts_hold_for_rclone_and_what_it_ignores_is_found() {
+fn the_facts_hold_for_rclone_and_what_it_ignores_is_told() {
     let place = on(Kind::Rclone);
     check(&place, FACTS);
     check(&place, OF_OBJECTS);
+    let note = place.place("note.txt", b"x").note.unwrap();
+    assert!(note.contains("ignores the condition"), "{note}");
     probed(&place, crate::assets::Conditions::Ignored);
 }
 
