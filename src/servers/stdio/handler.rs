@@ -186,6 +186,7 @@ impl ServerHandler for Handler {
         if let Some(problems) = served.problems(&arguments) {
             return Ok(failure(problems).into());
         }
+        let arguments = served.integers(arguments);
         let result = match self
             .run(Arc::clone(&served.tool), arguments, &context)
             .await
@@ -246,6 +247,21 @@ impl Served {
             })
             .collect();
         (!problems.is_empty()).then(|| format!("invalid arguments: {}", problems.join("; ")))
+    }
+
+    /// With integers that are written with a decimal point or an exponent (`1.0`) as such. JSON Schema accepts them.
+    fn integers(&self, mut arguments: Map<String, Value>) -> Map<String, Value> {
+        let schemas = self.tool.input.get("properties");
+        for (name, value) in &mut arguments {
+            let kind = schemas.and_then(|schemas| schemas.get(name)?.get("type"));
+            let is_integer = kind.is_some_and(|kind| kind == "integer");
+            let float = value.as_f64().filter(|_| is_integer && value.is_f64());
+            if let Some(integer) = float.and_then(|float| format!("{float:.0}").parse::<i64>().ok())
+            {
+                *value = integer.into();
+            }
+        }
+        arguments
     }
 }
 

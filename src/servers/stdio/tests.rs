@@ -206,6 +206,20 @@ async fn arguments_that_break_the_schema_are_named_in_an_error_result() {
 }
 
 #[tokio::test]
+async fn a_whole_number_with_a_decimal_point_is_an_integer_where_the_schema_says_so() {
+    let mut client = Client::initialized().await;
+    let answer = client
+        .call(json!({"how": "echo", "amount": 2.0, "count": 3.0}))
+        .await;
+    let echo = answer["result"]["structuredContent"].to_string();
+    assert!(echo.contains("\"amount\":2.0"), "{echo}");
+    assert!(
+        echo.contains("\"count\":3,") || echo.contains("\"count\":3}"),
+        "{echo}"
+    );
+}
+
+#[tokio::test]
 async fn an_unknown_tool_is_a_protocol_error() {
     let mut client = Client::initialized().await;
     let answer = client
