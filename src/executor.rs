@@ -36,6 +36,7 @@ pub(crate) use crate::plan::{
 pub(crate) use context::Context;
 pub use context::{Kept, RunEvent, ToolProgress, Watch};
 pub(crate) use executed::{Executed, Rejection};
+pub(crate) use failure::of_http;
 pub(crate) use file_plan::foresee;
 pub(crate) use hidden::Hidden;
 pub(crate) use hold::hold;

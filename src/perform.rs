@@ -141,8 +141,7 @@ fn settle_and_perform(
     let executed = prepare(received, settings, host, scratches)
         .map_or_else(Executed::rejected, |prepared| match prepared {
             Prepared::Answer(outcome) => Executed::from(*outcome),
-            Prepared::Work(mut work, mut ledger, own_files) => {
-                let own = || own_files.clone();
+            Prepared::Work(mut work, mut ledger) => {
                 let admission = ledger.admission();
                 let executed = match settings.mode {
                     Mode::Run => {
@@ -150,10 +149,6 @@ fn settle_and_perform(
                         let received = joined.as_ref().unwrap_or(received);
                         let session_id = &received.identity.session_id;
                         let context = Context {
-                            desk: Desk {
-                                own: &own,
-                                ..context.desk
-                            },
                             session_id,
                             ..context
                         };

@@ -17,7 +17,7 @@ use super::{
     logs,
     settings::FormArgs,
     streams::print,
-    terminal::{fit, hanging},
+    terminal::{fit, hanging, width},
 };
 
 #[derive(Debug, Args)]
@@ -93,9 +93,17 @@ fn text(finding: &Finding, mark: impl Fn(&str, u8) -> String) -> String {
     let detail = finding.detail.iter();
     let detail = detail.map(|line| quoted(line));
     let remedy = finding.remedy.iter();
-    let remedy = remedy.map(|remedy| format!("  → {}\n", hanging(&visible(remedy), COLUMNS, 4)));
-    let what = format!("{mark} {}\n", hanging(&visible(&said), COLUMNS, 2));
+    let remedy = remedy.map(|remedy| format!("  → {}\n", lines(remedy, 4)));
+    let what = format!("{mark} {}\n", lines(&said, 2));
     [what].into_iter().chain(detail).chain(remedy).collect()
+}
+
+/// A text in lines of 80 columns. All but the first begin with that many spaces. With a longer word, such as a path or a
+/// command, the lines are as long as it is: it stays whole, so that it can be copied.
+fn lines(text: &str, blanks: usize) -> String {
+    let text = visible(text);
+    let longest = text.split(' ').map(width).max().unwrap_or(0);
+    hanging(&text, COLUMNS.max(longest + blanks), blanks)
 }
 
 /// The last lines: the verdict, and which capabilities can be used.
@@ -124,7 +132,7 @@ fn verdict(diagnosis: &Diagnosis) -> String {
         all - not_ready.len(),
         not_ready.join(", ")
     );
-    format!("\n{words}\n{}\n", hanging(&visible(&ready), COLUMNS, 0))
+    format!("\n{words}\n{}\n", lines(&ready, 0))
 }
 
 /// A line of another program.
@@ -134,7 +142,14 @@ fn quoted(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::terminal::width, *};
+    use super::*;
+
+    #[test]
+    fn a_long_word_stays_whole() {
+        let path = "p".repeat(COLUMNS);
+        let said = lines(&format!("it is in {path} {}", "and there ".repeat(9)), 2);
+        assert!(said.contains(&path) && said.contains('\n'), "{said}");
+    }
 
     #[test]
     fn what_a_server_writes_does_not_steer_the_terminal() {

@@ -284,9 +284,9 @@ impl<'p> CatalogImport<'p> {
         self.host.interrupts().stand_down();
         for (name, command, tools) in listed {
             let trust = self.trust(&name, &tools, asks);
-            let (text, ids) = self.known.add((&name, &command), &tools, trust);
+            let (text, entries) = self.known.add((&name, &command), &tools, trust);
             self.text += &text;
-            self.told.added(&name, &command, &tools, &ids, trust);
+            self.told.added(&name, &command, &tools, &entries, trust);
         }
         self.write()
     }

@@ -134,6 +134,9 @@ fn has_room() -> bool {
 /// The initial capacity of the buffer, in bytes. Most tasks fit.
 const BLOCK: usize = 16 * 1024;
 
+/// The longest time between the end of a terminal and its signal.
+const HANGUP: Duration = Duration::from_millis(200);
+
 /// After this time without a byte, a run that may wait for ever says what it waits for.
 const SILENCE: Duration = Duration::from_secs(2);
 
@@ -181,7 +184,7 @@ pub(super) fn read_task(
     budget: Option<Duration>,
 ) -> Result<Vec<u8>, Failure> {
     let interrupts = host.interrupts();
-    interrupts.wake().map_err(|error| {
+    let wake = interrupts.wake().map_err(|error| {
         let message = format!(
             "cannot listen for signals: {error}; is the limit of open files (`ulimit -n`) too low?"
         );
@@ -205,6 +208,11 @@ pub(super) fn read_task(
             None => silence,
         };
         let part = read_part(&mut bytes, interrupts, left);
+        if is_terminal && matches!(part, Ok(StdinPart::Read(0)) | Err(_)) {
+            // If the terminal has gone away, its signal may follow the end of the input.
+            let wake = PollFd::new(wake, PollFlags::IN);
+            ready(&mut [wake], || Some(HANGUP)).map_err(failed)?;
+        }
         if let Some(interrupt) = interrupts.caught() {
             let message = format!("cancelled by {} before the task was read", interrupt.name());
             return Err(Failure::new(Fault::Cancelled, message));

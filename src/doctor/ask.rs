@@ -7,7 +7,7 @@ use crate::{
     catalog::Server,
     executor,
     host::Host,
-    mcp::{inspect, short_name},
+    mcp::{CallError, inspect, short_name},
     record::Project,
     task::{Failure, Fault, OperationId, few, nearest},
 };
@@ -15,8 +15,7 @@ use crate::{
 /// The most names of tools in a message.
 const MOST: usize = 30;
 
-/// Lists the tools of a server that is started for this and ended. `None` if the tool states no
-/// schema, or the server cannot be asked.
+/// Lists the tools of a server that is started for this and ended. `None` if the tool states no schema.
 pub(crate) fn input_schema(
     server: &Server,
     tool: &str,
@@ -27,10 +26,20 @@ pub(crate) fn input_schema(
     let scratch = Staging::open(&project.state_dir, operation.as_str())?;
     let own = project.own_files();
     let spec = executor::launch(server, &project.root, scratch.dir(), &own)?;
-    let Ok(tools) = inspect(&spec, host).result else {
-        // The call itself starts the server again, and tells why that fails.
-        return Ok(None);
-    };
+    let tools = inspect(&spec, host).result.map_err(|error| {
+        let fault = match &error {
+            error if error.is_a_wrong_start() => Fault::ServerNotFound,
+            CallError::NotFound { .. } => Fault::ServerNotFound,
+            CallError::SpawnFailed { .. }
+            | CallError::ExitedBeforeReady { .. }
+            | CallError::Died { .. } => Fault::ServerUnreachable,
+            CallError::StartupTimeout { .. } | CallError::TimedOut { .. } => Fault::ToolTimeout,
+            CallError::Cancelled { .. } => Fault::Cancelled,
+            CallError::Http { trouble, .. } => executor::of_http(*trouble),
+            _ => Fault::ToolError,
+        };
+        Failure::new(fault, error.to_string())
+    })?;
     let names = tools.iter();
     let names = names.map(|tool| short_name(&spec.secrets.shown(&tool.name)));
     let names: Vec<String> = names.collect();

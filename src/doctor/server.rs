@@ -253,7 +253,7 @@ pub(super) fn find_program(spec: &Program, about: &Subject) -> Result<Utf8PathBu
         return Ok(path.clone());
     }
     // A file of that name which cannot be executed is probably the one that was meant.
-    Err(match found.iter().find(|file| file.exists()) {
+    Err(match found.iter().find(|file| file.is_file()) {
         Some(path) => about.problem(
             FindingKind::CommandNotExecutable,
             format!("its command {path} is not a program that this user may execute"),

@@ -75,7 +75,7 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: String, stderr: 
 }
 
 /// The fault of a failure over HTTP.
-fn of_http(trouble: Trouble) -> Fault {
+pub(crate) fn of_http(trouble: Trouble) -> Fault {
     match trouble {
         Trouble::Unreachable | Trouble::Lost | Trouble::Gone => Fault::ServerUnreachable,
         Trouble::Absent | Trouble::Moved => Fault::ServerNotFound,

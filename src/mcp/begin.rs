@@ -1,6 +1,6 @@
 //! A session with a server that is started, reached or borrowed, and the event loop that drives it.
 
-use std::io;
+use std::{io, time::Duration};
 
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use tokio::runtime::{Builder, Runtime};
@@ -29,10 +29,11 @@ pub(super) fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session
 pub(super) fn borrow(
     server: &ServerSpec,
     warm: &Warm,
+    budget: Option<Duration>,
     host: &Host,
 ) -> Result<(Runtime, Session), String> {
     let began = host.moment();
-    let opened = Opened::borrowed(warm::borrow(server, warm, host)?, began);
+    let opened = Opened::borrowed(warm::borrow(server, warm, budget, host)?, began);
     entered(opened, server, host).map_err(|error| error.to_string())
 }
 

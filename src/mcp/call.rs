@@ -99,7 +99,7 @@ pub(crate) fn call_among(
     let mut note = None;
     if let Some(warm) = &server.warm {
         tell(News::Starting);
-        let cold = match borrow(server, warm, host) {
+        let cold = match borrow(server, warm, call.budget, host) {
             Ok((runtime, session)) => {
                 let end = called(runtime, session, after, asked, tell);
                 if !end.was_too_late() {

@@ -170,6 +170,7 @@ fn may_speak_otherwise(error: &CallError) -> bool {
             !matches!(trouble, Denied | Limited | TooLarge | Unreachable)
         }
         CallError::Rpc { .. }
+        | CallError::CapabilityMissing { .. }
         | CallError::Malformed { .. }
         | CallError::ProtocolMismatch { .. }
         | CallError::ExitedBeforeReady { .. }

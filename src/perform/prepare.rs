@@ -8,7 +8,7 @@ mod proposal;
 
 use std::collections::BTreeMap;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 
 use super::settings::{Mode, Settings};
@@ -36,8 +36,8 @@ use plans::{no_plan, only_of_plans, plan, planned, stated_risk, usage};
 
 /// A task after all checks that need no tool.
 pub(super) enum Prepared<'h> {
-    /// The work for the task, the ledger that records it, and the files and directories that oneact keeps for itself.
-    Work(Box<Work>, Box<RunLedger<'h>>, Vec<Utf8PathBuf>),
+    /// The work for the task, and the ledger that records it.
+    Work(Box<Work>, Box<RunLedger<'h>>),
     /// The answer to a proposal that is never performed, if no ledger can record it.
     Answer(Box<Outcome>),
 }
@@ -57,8 +57,6 @@ struct Preparing<'h, 'a> {
     scratch: Scratches<'a>,
     /// None if there is no catalog.
     tables: Option<&'a CatalogTables<'a>>,
-    /// What oneact keeps for itself.
-    own: &'a [Utf8PathBuf],
 }
 
 pub(super) fn prepare<'h>(
@@ -80,17 +78,12 @@ pub(super) fn prepare<'h>(
         }
         Err(error) => Err(Failure::new(Fault::CatalogInvalid, error.to_string())),
     };
-    let own = match &tables {
-        Ok(tables) => settings.project.own_files_in(tables.as_ref()),
-        Err(_) => Vec::new(),
-    };
     let preparing = |tables| Preparing {
         received,
         settings,
         host,
         scratch,
         tables,
-        own: &own,
     };
     match task {
         // The answer to a proposal that is never performed needs neither the catalog nor the ledger (R-003-19).
@@ -109,7 +102,7 @@ pub(super) fn prepare<'h>(
         task => {
             let tables = tables.map_err(Rejection::at(Phase::Catalog))?;
             let (work, ledger) = preparing(tables.as_ref()).work(task)?;
-            Ok(Prepared::Work(Box::new(work), Box::new(ledger), own))
+            Ok(Prepared::Work(Box::new(work), Box::new(ledger)))
         }
     }
 }
@@ -119,7 +112,7 @@ fn said(mut outcome: Outcome, ledger: Result<RunLedger<'_>, Failure>, mode: Mode
     match (mode, ledger) {
         (Mode::Run, Ok(ledger)) => {
             let work = Work::Said(Box::new(outcome));
-            return Prepared::Work(Box::new(work), Box::new(ledger), Vec::new());
+            return Prepared::Work(Box::new(work), Box::new(ledger));
         }
         (Mode::Run, Err(failure)) => outcome.notes.push(unrecorded(&failure.message)),
         (Mode::DryRun, _) => {}
@@ -315,6 +308,7 @@ impl<'h> Preparing<'h, '_> {
         let (settings, scratch) = (self.settings, self.scratch);
         let root = &settings.project.root;
         only_of_plans(settings)?;
+        let own = settings.project.own_files_in(self.tables);
         let store = Store::open(&job.storage, root, &settings.project.state_dir)
             .map_err(Rejection::at(Phase::Catalog))?;
 
@@ -335,7 +329,7 @@ impl<'h> Preparing<'h, '_> {
                 (Lifetime::Session, Some(kept)) => kept,
                 (Lifetime::Session | Lifetime::Call | Lifetime::Idle { .. }, _) => scratch.own,
             };
-            executor::launch(server, root, scratch, self.own)
+            executor::launch(server, root, scratch, &own)
         };
         let launches = job.steps.iter().map(|step| launch(&step.server));
         let launches = launches.collect::<Result<_, _>>();

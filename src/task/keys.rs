@@ -95,9 +95,16 @@ pub(crate) fn few(texts: impl IntoIterator<Item: ToString>, most: usize, between
     }
 }
 
-/// The most similar known name for a hint, which need not be as near as what is [`meant`].
+/// The most similar known name for a hint, whatever its case. It need not be as near as what is [`meant`].
 pub(crate) fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    alike(name, 0.6, known)
+    let known: Vec<(String, &str)> = known
+        .into_iter()
+        .map(|it| (it.to_lowercase(), it))
+        .collect();
+    let plain = known.iter().map(|(plain, _)| plain.as_str());
+    let near = alike(&name.to_lowercase(), 0.6, plain)?;
+    let mut known = known.iter();
+    known.find(|(plain, _)| plain == near).map(|(_, it)| *it)
 }
 
 /// The longest known name that is compared, in bytes.

@@ -261,6 +261,10 @@ fn five_hundred_tools_and_names_that_are_no_ids_are_imported() {
         said.contains("many has 500 tools: many_tool_0,") && said.contains("and 494 more"),
         "{said}"
     );
+    assert!(
+        said.contains("音声 is called as odd") && said.contains("a.b is called as odd_a_b_3"),
+        "{said}"
+    );
     assert!(!said.contains('\u{202e}') && !catalog(&root).contains('\u{202e}'));
     assert_checked(&root, 506);
     let answer = call(&root, "odd_a_b_3", &json!({"text": "hello"}));

@@ -79,9 +79,21 @@ pub(crate) fn read(
     Ok(servers)
 }
 
-/// Reads JSON, which may have comments and trailing commas. What is clear is read, and the host judges the rest.
+/// Reads JSON, which may have comments and trailing commas.
 fn json(text: &str) -> Result<Value, String> {
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &options);
     let parsed = parsed.map_err(|error| format!("this is no JSON: {error}"))?;
     plain(&parsed.value.ok_or("the file is empty")?)
 }

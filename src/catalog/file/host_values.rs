@@ -188,7 +188,7 @@ pub(crate) fn looks_secret(name: &str, value: &str, around: &Surroundings<'_>) -
         return false;
     }
     let hides = |text: &str| hidden(text) != text;
-    if hides(value) {
+    if hides(value) || has_password(value) {
         return true;
     }
     if value.contains("://") {
@@ -219,6 +219,14 @@ fn exists(value: &str, around: &Surroundings<'_>) -> bool {
     let within = within.map_or(value, |below| below.trim_start_matches('/'));
     let mut dirs = [Some(around.root), around.project].into_iter().flatten();
     dirs.any(|dir| dir.join(within).exists())
+}
+
+/// Whether an address contains a password.
+fn has_password(value: &str) -> bool {
+    let words = value.split(['=', ' ', ',']);
+    words
+        .filter(|word| word.contains("://"))
+        .any(|word| url::Url::parse(word).is_ok_and(|url| url.password().is_some()))
 }
 
 /// A long word of letters in both cases and digits, or of hexadecimal digits.

@@ -101,7 +101,7 @@ fn instead(name: &str, actions: &Actions<'_>) -> String {
         let aliases = action.common().aliases.iter().map(String::as_str);
         aliases.chain([*id])
     });
-    match nearest(&name.to_lowercase(), names) {
+    match nearest(name, names) {
         Some(near) => format!("did you mean {}?", called(near, actions).unwrap_or(near)),
         None if actions.is_empty() => "no entry of the catalog says `is_action = true`".to_owned(),
         None => {

@@ -138,17 +138,17 @@ impl Known {
         Ok(known)
     }
 
-    /// The text of a server and of its tools, with the ids of their entries. Of several tools with one name, the first one
+    /// The text of a server and of its tools, with the names of the tools and the ids of their entries. Of several tools with one name, the first one
     /// counts.
     pub(crate) fn add(
         &mut self,
         (name, command): (&str, &Command),
         tools: &[Tool],
         trust: Trust,
-    ) -> (String, Vec<String>) {
+    ) -> (String, Vec<(String, String)>) {
         self.servers.insert(name.to_owned());
         let mut text = format!("\n{}", command.table(name));
-        let (mut ids, mut seen) = (Vec::new(), BTreeSet::new());
+        let (mut entries, mut seen) = (Vec::new(), BTreeSet::new());
         for tool in tools {
             if !seen.insert(&tool.name) {
                 continue;
@@ -156,9 +156,9 @@ impl Known {
             let id = id(name, &tool.name, &self.ids);
             self.ids.insert(id.clone());
             text += &entry(&id, name, tool, trust);
-            ids.push(id);
+            entries.push((tool.name.clone(), id));
         }
-        (text, ids)
+        (text, entries)
     }
 }
 

@@ -264,6 +264,9 @@ fn types<'s>(schema: &'s Value, root: &'s Value, depth: u8) -> Vec<&'s str> {
     if let Some(values) = listed("enum") {
         return values.iter().map(type_of).collect();
     }
+    if let Some(value) = schema.get("const") {
+        return vec![type_of(value)];
+    }
     if let Some(any) = listed("anyOf").or(listed("oneOf")) {
         let all: Vec<Vec<&str>> = any.iter().map(of).collect();
         // One that allows everything makes the others meaningless.

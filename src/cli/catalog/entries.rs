@@ -8,7 +8,8 @@ use super::super::printing::{Table, columns};
 use crate::{
     catalog::{Executor, Listed},
     task::{
-        Argument, Network, OnDuplicate, PipelineApproval, SharedMemory, visible, visible_lines,
+        Argument, Contexts, Network, OnDuplicate, PipelineApproval, SharedMemory, visible,
+        visible_lines,
     },
 };
 
@@ -20,7 +21,7 @@ pub(super) fn table(entries: &[Listed]) -> String {
             visible(&entry.common.description).into_owned(),
             if entry.common.is_action { "yes" } else { "–" }.to_owned(),
             entry.assessment.risk.name().to_owned(),
-            entry.available_in.names().len().to_string(),
+            contexts(&entry.available_in),
             duplicates(entry.on_duplicate),
         ]
     });
@@ -30,6 +31,14 @@ pub(super) fn table(entries: &[Listed]) -> String {
         ..Table::default()
     };
     table.text(columns())
+}
+
+/// The number of the contexts if it is the usual set, otherwise their names.
+fn contexts(available_in: &Contexts) -> String {
+    if *available_in == Contexts::default() {
+        return available_in.names().len().to_string();
+    }
+    available_in.names().join(" ").to_lowercase()
 }
 
 fn duplicates(on_duplicate: Option<OnDuplicate>) -> String {

@@ -1,6 +1,6 @@
 //! What an import tells: on stderr what is missing, on stdout what was added.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use camino::Utf8Path;
 use similar::TextDiff;
@@ -70,11 +70,11 @@ impl ImportReport {
         name: &str,
         command: &Command,
         tools: &[Tool],
-        ids: &[String],
+        entries: &[(String, String)],
         trust: Trust,
     ) {
         self.servers += 1;
-        self.entries += ids.len() as u64;
+        self.entries += entries.len() as u64;
         let unset = command.secrets.iter().map(|(name, _)| name);
         for name in unset.filter(|name| host::variable(name).is_none()) {
             if !self.to_export.contains(name) {
@@ -84,12 +84,27 @@ impl ImportReport {
         if trust == Trust::Worst {
             self.doubted += tools.iter().filter(|tool| tool.hints_lower()).count() as u64;
         }
-        let count = counted(ids.len() as u64, "tool");
-        let shown = match few(ids, SHOWN, ", ") {
+        let count = counted(entries.len() as u64, "tool");
+        let shown = match few(entries.iter().map(|(_, id)| id), SHOWN, ", ") {
             none if none.is_empty() => none,
             ids => format!(": {ids}"),
         };
         self.lines.push(format!("{name} has {count}{shown}"));
+        let mut seen = BTreeSet::new();
+        for tool in tools.iter().filter(|tool| !seen.insert(&tool.name)) {
+            let tool = visible(&one_line(&tool.name)).into_owned();
+            let line = format!("  {tool} is listed again; the first tool of that name is used");
+            self.lines.push(line);
+        }
+        // An id that cannot be found out from the name of the tool.
+        for (tool, id) in entries {
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+            let same = id.ends_with(&tool.replace('-', "_").to_lowercase());
+            if !tool.chars().all(plain) || !same {
+                let line = format!("  {} is called as {id}", visible(&one_line(tool)));
+                self.lines.push(line);
+            }
+        }
     }
 
     /// The text if the catalog stays as it is.

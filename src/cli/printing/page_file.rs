@@ -1,10 +1,11 @@
 //! Writes a page to the file that a person names: completely or not at all.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, Metadata},
     io,
     io::Write as _,
     os::unix::fs::MetadataExt as _,
+    path::Path,
     process::ExitCode,
 };
 
@@ -74,9 +75,22 @@ fn write(path: &Utf8Path, bytes: &[u8], interrupts: &Interrupts) -> io::Result<(
     }
     // A signal that ends the process would leave a part of the file beside it.
     interrupts.stand_by();
-    let placed = host::place(host::resolved(path.as_std_path()), bytes, there.as_ref());
+    let placed = place(&host::resolved(path.as_std_path()), bytes, there.as_ref());
     interrupts.stand_down();
     placed
+}
+
+/// Writes a new file beside the place, under a name that no other run uses, and moves it there.
+fn place(path: &Path, bytes: &[u8], there: Option<&Metadata>) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    file.write_all(bytes)?;
+    if let Some(there) = there {
+        file.as_file().set_permissions(there.permissions())?;
+    }
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }
 
 #[cfg(test)]

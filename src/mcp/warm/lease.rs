@@ -5,12 +5,12 @@ use std::{io, os::fd::OwnedFd, thread, time::Duration};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use crate::{
-    host::{self, Host, Program, spawn_apart},
+    host::{self, Host, Moment, Program, spawn_apart},
     task::SCRATCH,
 };
 
 use super::{
-    packet::Line,
+    packet::{AT_ONCE, Line},
     place::SocketDirectory,
     start::{Ask, HOLD, Lent, Start, Told, digest, socket_name},
 };
@@ -72,25 +72,58 @@ impl Lease {
     }
 }
 
-/// Borrows a server for a call. It is started if no process of it is free and fewer than allowed are there. The error
-/// says why the run must start a server of its own.
-pub(crate) fn borrow(spec: &ServerSpec, warm: &Warm, host: &Host) -> Result<Borrowed, String> {
+/// What a run wants to borrow, and how long it may wait.
+#[derive(Clone, Copy)]
+struct Wish<'a> {
+    spec: &'a ServerSpec,
+    program: &'a Program,
+    warm: &'a Warm,
+    host: &'a Host,
+    begun: Moment,
+    /// What is left of the time of the run.
+    budget: Option<Duration>,
+}
+
+impl Wish<'_> {
+    /// The shorter of a time and what is left of that of the run.
+    fn within(&self, longest: Duration) -> Duration {
+        let left = self
+            .budget
+            .map(|budget| budget.saturating_sub(self.begun.passed()));
+        left.map_or(longest, |left| left.min(longest))
+    }
+}
+
+/// Borrows a server for a call. It is started if no process of it is free and fewer than allowed are there. The error says why the run must start a server of its own.
+pub(crate) fn borrow(
+    spec: &ServerSpec,
+    warm: &Warm,
+    budget: Option<Duration>,
+    host: &Host,
+) -> Result<Borrowed, String> {
     let Some(program) = spec.program() else {
         return Err("it has no process".to_owned());
     };
-    let begun = host.moment();
+    let wish = Wish {
+        spec,
+        program,
+        warm,
+        host,
+        begun: host.moment(),
+        budget,
+    };
     let place = SocketDirectory::make(&warm.state_dir).map_err(|error| failed(&error))?;
     let digest = digest(spec, program);
-    let patience = PATIENCE.min(spec.startup_timeout);
+    let patience = wish.within(PATIENCE.min(spec.startup_timeout));
     loop {
         for slot in 0..warm.at_once {
             let name = socket_name(spec, warm, slot);
-            let borrowed = at(&place, &name, &digest, (spec, program, warm));
-            if let Some(borrowed) = borrowed.map_err(|error| failed(&error))? {
+            let borrowed = at(&place, &name, &digest, wish).map_err(|error| failed(&error))?;
+            if let Some(borrowed) = borrowed {
                 return Ok(borrowed);
             }
         }
-        if host.interrupts().caught().is_some() || begun.passed() >= patience {
+        if host.interrupts().caught().is_some() || wish.begun.passed() >= patience {
             return Err(match warm.at_once {
                 1 => "its warm process is busy".to_owned(),
                 all => format!("its {all} warm processes are busy"),
@@ -112,14 +145,18 @@ fn at(
     place: &SocketDirectory,
     name: &str,
     digest: &str,
-    (spec, program, warm): (&ServerSpec, &Program, &Warm),
+    wish: Wish<'_>,
 ) -> io::Result<Option<Borrowed>> {
     if let Some(line) = place.connect(name)? {
+        line.waits(wish.within(AT_ONCE).max(ROUND))?;
         line.send(&Ask::Borrow(digest.to_owned()), &[])?;
         return match line.receive()? {
             Some((Told::Lent(lent), files)) => borrowed(line, lent, files).map(Some),
             Some((Told::Ends, _)) => {
-                tracing::info!("The warm server {} was started in another way.", spec.name);
+                tracing::info!(
+                    "The warm server {} was started in another way.",
+                    wish.spec.name
+                );
                 // The answer is the end of the holder.
                 let _ = line.receive::<Told>();
                 Ok(None)
@@ -145,11 +182,11 @@ fn at(
     let flags = SocketFlags::CLOEXEC;
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     let line = Line::new(ours)?;
-    let start = Start::new(spec, program, warm, name.to_owned());
+    let start = Start::new(wish.spec, wish.program, wish.warm, name.to_owned());
     line.send(&Ask::Start(Box::new(start)), &[])?;
     adopted::started(spawn_apart(&[HOLD], theirs)?);
-    line.waits(START)?;
-    match line.receive()? {
+    let stopped = || wish.host.interrupts().caught().is_some();
+    match line.receive_unless(wish.within(START), &stopped)? {
         Some((Told::Lent(lent), files)) => borrowed(line, lent, files).map(Some),
         Some((Told::Failed(why), _)) => Err(io::Error::other(why)),
         _ => Err(io::Error::other("its holder did not start")),

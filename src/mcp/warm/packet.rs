@@ -24,6 +24,9 @@ const FILES: usize = 4;
 /// How long the other side may take for an answer that it gives at once.
 pub(super) const AT_ONCE: Duration = Duration::from_secs(1);
 
+/// How often a longer wait looks whether it has to stop.
+const SLICE: Duration = Duration::from_millis(50);
+
 /// One side of a connection to a process of the same user.
 #[derive(Debug)]
 pub(super) struct Line(OwnedFd);
@@ -51,6 +54,24 @@ impl Line {
     /// Sets how long [`Line::receive`] waits.
     pub(super) fn waits(&self, longest: Duration) -> io::Result<()> {
         Ok(set_socket_timeout(&self.0, Timeout::Recv, Some(longest))?)
+    }
+
+    /// Like [`Line::receive`], but waits for at most `longest`, and not after `stop` is true.
+    pub(super) fn receive_unless<T: DeserializeOwned>(
+        &self,
+        longest: Duration,
+        stop: &dyn Fn() -> bool,
+    ) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+        let mut left = longest;
+        while !stop() && !left.is_zero() {
+            let slice = left.min(SLICE);
+            self.waits(slice)?;
+            match self.receive() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => left -= slice,
+                received => return received,
+            }
+        }
+        Err(io::ErrorKind::WouldBlock.into())
     }
 
     pub(super) fn send(

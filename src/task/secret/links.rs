@@ -126,13 +126,15 @@ fn user_information(text: &str) -> Vec<Range<usize>> {
         if !is_web && !behind.starts_with("//") {
             continue;
         }
-        let behind = behind.trim_start_matches(|c| c == '/' || is_web && c == '\\');
+        let authority = behind.trim_start_matches(|c| c == '/' || is_web && c == '\\');
+        let has_slashes = authority.len() < behind.len();
+        let behind = authority;
         let quote = lead.chars().next_back().filter(|c| "'`".contains(*c));
         let ends = |c| ends_link(c) || "/?#".contains(c) || Some(c) == quote;
         let authority = behind.split(ends).next().unwrap_or_default();
         let length = match authority.rfind('@') {
             Some(at) => at,
-            None if has_password(authority) => authority.len(),
+            None if has_slashes && has_password(authority) => authority.len(),
             None => 0,
         };
         let start = text.len() - behind.len();

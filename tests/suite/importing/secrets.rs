@@ -52,6 +52,7 @@ fn a_server_that_repeats_a_secret_gets_no_entry_with_it() {
         "{said}{told}{text}"
     );
     assert!(told.contains("s: tool 2 of its list is left out"), "{told}");
+    assert!(said.contains("echo is listed again"), "{said}");
     assert!(
         text.contains("[capability.s_keyed]") && !text.contains("***_id"),
         "{text}"

@@ -18,7 +18,7 @@ pub(super) enum Row {
 /// The rows of a Markdown document with their lines. What stands between lines of three backticks is an example.
 pub(super) fn rows(text: &str) -> Vec<(usize, Row)> {
     let mut rows = Vec::new();
-    let (mut header, mut fenced): (Option<Vec<String>>, _) = (None, false);
+    let (mut header, mut fenced): (Option<Header>, _) = (None, false);
     for (at, line) in text.lines().enumerate() {
         let line = line.trim();
         fenced ^= line.starts_with("```");
@@ -28,30 +28,43 @@ pub(super) fn rows(text: &str) -> Vec<(usize, Row)> {
         };
         let cells = cells(row);
         let Some(header) = &header else {
-            header = Some(cells.iter().map(|cell| cell.to_lowercase()).collect());
+            header = Some(Header::of(&cells));
             continue;
         };
         if !is_rule(&cells) {
-            let row = pick(MAPPING, header, &cells).map(Row::Mapping);
-            let row = row.or_else(|| pick(DEFAULTS, header, &cells).map(Row::Defaults));
-            rows.extend(row.map(|row| (at + 1, row)));
+            let cell = |at: usize| cells.get(at).cloned().unwrap_or_default();
+            rows.extend(match header {
+                Header::Mapping(columns) => Some((at + 1, Row::Mapping(columns.map(cell)))),
+                Header::Defaults(columns) => Some((at + 1, Row::Defaults(columns.map(cell)))),
+                Header::Other => None,
+            });
         }
     }
     rows
 }
 
-/// The cells of a row in these columns; a missing one is empty. `None` if the table lacks a column.
-fn pick<const N: usize>(
-    columns: [&str; N],
-    header: &[String],
-    cells: &[String],
-) -> Option<[String; N]> {
-    let cell = |column: &str| {
-        let at = header.iter().position(|name| name == column)?;
-        Some(cells.get(at).cloned().unwrap_or_default())
-    };
-    let picked: Vec<String> = columns.into_iter().map_while(cell).collect();
-    picked.try_into().ok()
+/// Where the columns of a table are.
+#[derive(Clone, Copy)]
+enum Header {
+    Mapping([usize; 4]),
+    Defaults([usize; 2]),
+    Other,
+}
+
+impl Header {
+    fn of(cells: &[String]) -> Self {
+        let names: Vec<String> = cells.iter().map(|cell| cell.to_lowercase()).collect();
+        let mapping = places(MAPPING, &names).map(Self::Mapping);
+        let known = mapping.or_else(|| places(DEFAULTS, &names).map(Self::Defaults));
+        known.unwrap_or(Self::Other)
+    }
+}
+
+/// The places of these columns; `None` if the table lacks one.
+fn places<const N: usize>(columns: [&str; N], names: &[String]) -> Option<[usize; N]> {
+    let at = |column| names.iter().position(|name| name == column);
+    let places: Vec<usize> = columns.into_iter().map_while(at).collect();
+    places.try_into().ok()
 }
 
 /// The cells of a row behind its first `|`. In a cell, a vertical bar is `\|`.

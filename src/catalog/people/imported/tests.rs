@@ -96,7 +96,7 @@ fn an_id_or_an_alias_of_the_catalog_is_not_taken_again() {
     let tools =
         ["one", "two", "three"].map(|name| tool(name, "Does it.", json!({"type": "object"})));
     let (text, named) = known.add(("s", &command()), &tools, Trust::Worst);
-    let ids: Vec<&str> = named.iter().map(String::as_str).collect();
+    let ids: Vec<&str> = named.iter().map(|(_, id)| id.as_str()).collect();
     assert_eq!(ids, ["s_one_2", "s_two_2", "s_three"]);
     let new = appended((Utf8Path::new("catalog.toml"), old.as_bytes()), &text).unwrap();
     assert!(new.starts_with(old.as_bytes()));
@@ -115,7 +115,7 @@ fn an_id_of_oneact_itself_is_not_taken() {
             Known::of(&Catalog::from_text("catalog = 1\n").tables().unwrap()).unwrap(),
         ] {
             let (_, named) = known.add((server, &command()), &tools, Trust::Worst);
-            assert_eq!(named[0], expected);
+            assert_eq!(named[0].1, expected);
         }
     }
 }
