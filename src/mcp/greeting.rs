@@ -52,7 +52,7 @@ pub(super) async fn discover(session: &mut Session) -> Result<(), CallError> {
         #[serde(rename = "_meta")]
         meta: Option<Map<String, Value>>,
     }
-    let answer = session.ask(DISCOVER, Map::new(), &mut |_| ()).await;
+    let answer = session.exchange(DISCOVER, Map::new()).await;
     let result: Discovered = accepted(session, DISCOVER, answer)?;
     if !result.supported_versions.iter().any(|each| each == MODERN) {
         let supported = result.supported_versions.join(", ");

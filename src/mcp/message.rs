@@ -134,6 +134,15 @@ pub(super) struct RpcError {
     pub(super) extent: Extent,
 }
 
+impl RpcError {
+    /// Whether the server refused the version of the request, and lists it as supported all the same.
+    pub(super) fn supports(&self, version: &str) -> bool {
+        let supported = self.data.as_ref().and_then(|data| data.get("supported"));
+        let mut supported = supported.and_then(Value::as_array).into_iter().flatten();
+        self.code == UNSUPPORTED_VERSION && supported.any(|each| each == version)
+    }
+}
+
 /// How much of an error was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {

@@ -85,6 +85,22 @@ impl Session {
             .filter(|version| is_modern(version))
     }
 
+    /// Sends a request that may be repeated, and waits for its answer. If the server refuses the version of the request
+    /// but lists it as supported, the request is sent once more (2026-07-28, Versioning).
+    pub(super) async fn exchange(
+        &mut self,
+        method: &'static str,
+        params: Map<String, Value>,
+    ) -> Result<Answer<Raw>, Halt> {
+        let answer = self.ask(method, params.clone(), &mut |_| ()).await?;
+        match (&answer, self.modern_version(method)) {
+            (Answer::Error(error), Some(version)) if error.supports(version) => {
+                self.ask(method, params, &mut |_| ()).await
+            }
+            _ => Ok(answer),
+        }
+    }
+
     /// Sends a request and waits for its answer.
     pub(super) async fn ask(
         &mut self,

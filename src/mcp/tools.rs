@@ -162,7 +162,7 @@ impl<'a> Pages<'a> {
             return Err(self.malformed(&problem));
         }
         self.count += 1;
-        let answer = self.session.ask(LIST, params, &mut |_| ()).await;
+        let answer = self.session.exchange(LIST, params).await;
         let answer = answer.map_err(|halt| self.session.error(halt, LIST))?;
         let raw = answer::result(self.session, LIST, answer)?;
         self.bytes += raw.get().len();

@@ -20,6 +20,8 @@ use super::{
 use crate::task::{Finite, Secrets};
 
 const SAMPLE_BYTES: usize = 2048;
+/// The server's own requests during one call. More of them are a fault.
+const MAX_SERVER_REQUESTS: u32 = 10_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Wire {
@@ -41,6 +43,7 @@ pub(super) struct Wire {
     sample: Vec<u8>,
     /// The first thing that the server asked for while it was called.
     pub(super) asked: Option<String>,
+    requests: u32,
     request_bytes: usize,
     /// A note about an answer with `NaN` or `Infinity`.
     pub(super) not_finite: Option<String>,
@@ -86,7 +89,7 @@ impl Wire {
     pub(super) fn turn(&mut self) {
         (self.awaited, self.answer, self.progress) = (None, None, None);
         (self.call, self.asked) = (CallLine::Unsent, None);
-        self.request_bytes = 0;
+        (self.requests, self.request_bytes) = (0, 0);
     }
 
     /// Queues a request and awaits its answer.
@@ -251,10 +254,16 @@ impl Wire {
         }
     }
 
-    /// Fails if the server has sent too many bytes of requests, because each answer repeats the id.
+    /// Fails if the server has sent too many requests, or too many bytes of them. The bytes matter because each answer
+    /// repeats the id.
     fn count_request(&mut self, bytes: usize) -> Result<(), End> {
         bounded(bytes, "a request of its own", bounds::REQUEST_BYTES)?;
         self.request_bytes += bytes;
+        self.requests += 1;
+        if self.requests > MAX_SERVER_REQUESTS {
+            let problem = format!("it sent more than {MAX_SERVER_REQUESTS} requests of its own");
+            return Err(End::Malformed(problem));
+        }
         let what = "all requests of its own together";
         bounded(self.request_bytes, what, bounds::REQUESTS_BYTES)
     }
@@ -367,9 +376,14 @@ mod tests {
     }
 
     #[test]
-    fn the_requests_of_a_server_are_bounded() {
-        let mut wire = Wire::new(&Secrets::default());
-        let counted = (0..).take_while(|_| wire.count_request(200_000).is_ok());
-        assert_eq!(counted.count(), bounds::REQUESTS_BYTES / 200_000);
+    fn the_requests_of_a_server_are_bounded_by_number_and_by_bytes() {
+        for (bytes, most) in [
+            (200_000, bounds::REQUESTS_BYTES / 200_000),
+            (40, MAX_SERVER_REQUESTS as usize),
+        ] {
+            let mut wire = Wire::new(&Secrets::default());
+            let counted = (0..).take_while(|_| wire.count_request(bytes).is_ok());
+            assert_eq!(counted.count(), most);
+        }
     }
 }

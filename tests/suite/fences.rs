@@ -185,5 +185,8 @@ fn the_fence_of_an_entry_is_shown() {
     let mut command = root.command();
     let shown = command.args(["catalog", "show", "pay"]).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
-    assert!(shown.contains("fence     /invoice_id\n"), "{shown}");
+    assert!(
+        shown.contains("  fence             /invoice_id\n"),
+        "{shown}"
+    );
 }
